@@ -1,0 +1,118 @@
+"""One head of attention, in the order of the computation (notebooks 02 and 03).
+
+Read downwards: `project_qkv`, `scores`, `scaled_scores`, `softmax`, `causal_mask`, `attention_weights`, and the two
+functions that put them together, `single_head` and `last_query_attention`. A token is a row, softmax runs over keys
+(the last axis), and A[i, j] is how much query i reads from key j.
+"""
+
+import math
+
+import numpy as np
+
+from helpers.arrays import array, count, same_size
+
+
+def project_qkv(X, W_q, W_k, W_v):
+    """Three projections of every token: what it asks, what it answers to, what it passes on.
+
+    X : (n, d_model), W_q, W_k : (d_model, d_k), W_v : (d_model, d_v).
+    Returns Q (n, d_k), K (n, d_k), V (n, d_v).  Raises ValueError when a shape does not fit.
+    """
+    X = array("X", X, ("n", "d_model"))
+    W_q, W_k = array("W_q", W_q, ("d_model", "d_k")), array("W_k", W_k, ("d_model", "d_k"))
+    W_v = array("W_v", W_v, ("d_model", "d_v"))
+    for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)):
+        same_size("d_model", ("X", X), (name, W), axis=(1, 0))
+    same_size("d_k", ("W_q", W_q), ("W_k", W_k))
+    return X @ W_q, X @ W_k, X @ W_v                        # (n, d_model) @ (d_model, d) -> (n, d)
+
+
+def scores(Q, K):
+    """The dot product of every query with every key, not scaled.
+
+    Q : (…, n_q, d_k), K : (…, n_k, d_k).  Returns S : (…, n_q, n_k), S[i, j] = q_i · k_j.
+    Raises ValueError when Q and K differ in d_k.
+    """
+    Q, K = array("Q", Q, ("n_q", "d_k"), stacked=True), array("K", K, ("n_k", "d_k"), stacked=True)
+    same_size("d_k", ("Q", Q), ("K", K))
+    return Q @ np.swapaxes(K, -1, -2)                       # (n_q, d_k) @ (d_k, n_k) -> (n_q, n_k)
+
+
+def scaled_scores(Q, K):
+    """Scores of every query against every key, kept near unit variance.
+
+    Q : (…, n_q, d_k), K : (…, n_k, d_k).  Returns S : (…, n_q, n_k), S[i, j] = q_i · k_j / √d_k.
+    Raises ValueError when Q and K differ in d_k.  Vaswani et al. 2017, eq. 1.
+    """
+    S = scores(Q, K)                                        # (…, n_q, n_k)
+    return S / math.sqrt(max(np.shape(Q)[-1], 1))
+
+
+def softmax(z):
+    """Each row as shares that sum to 1, in proportion to exp(z).
+
+    z : (…, m), any real dtype.  Returns the same shape, over the last axis.  The row's maximum is subtracted first,
+    which changes nothing in the result and keeps exp from overflowing.  A row of -inf gives zeros, not NaN.
+    """
+    z = array("z", z, ("m",), stacked=True)
+    wide = z.astype(np.float32) if z.dtype == np.float16 else z
+    top = np.max(wide, axis=-1, keepdims=True, initial=-np.inf)           # (…, 1)
+    e = np.exp(wide - np.where(np.isneginf(top), 0, top))                 # (…, m), the largest is 1
+    total = e.sum(axis=-1, keepdims=True)                                 # (…, 1)
+    return (e / np.where(total == 0, 1, total)).astype(z.dtype)
+
+
+def causal_mask(n_q, n_k=None):
+    """Which keys each query may read: its own position and all before it.
+
+    n_q, n_k : counts; n_k defaults to n_q.  Returns (n_q, n_k) bool, True where query i may read key j.
+    The last query sits at the last key, so query i has position i + n_k - n_q: with a cache there are more keys than
+    queries. (Where n_q > n_k the first queries come before every key and their rows are all False.)
+    """
+    n_q = count("n_q", n_q)
+    n_k = n_q if n_k is None else count("n_k", n_k)
+    position = np.arange(n_q)[:, None] + (n_k - n_q)        # (n_q, 1)
+    return np.arange(n_k) <= position                       # (n_k,) <= (n_q, 1) -> (n_q, n_k)
+
+
+def attention_weights(S, mask):
+    """The attention pattern: softmax of the scores over the keys that may be read, exactly 0 elsewhere.
+
+    S : (…, n_q, n_k), mask : (n_q, n_k) bool, True = may read.  Returns A : (…, n_q, n_k), rows sum to 1.
+    A row with no key to read gives zeros, not NaN.  Raises TypeError for a mask that is not boolean (or 0 and 1),
+    ValueError when its shape does not fit S.
+    """
+    S, mask = array("S", S, ("n_q", "n_k"), stacked=True), np.asarray(mask)
+    if mask.dtype != bool:
+        if mask.dtype.kind not in "fiu" or not np.isin(mask, (0, 1)).all():
+            raise TypeError("mask must be boolean, True where the query may read the key; "
+                            f"got dtype {mask.dtype} with values other than 0 and 1")
+        mask = mask.astype(bool)
+    if mask.shape[-2:] != S.shape[-2:]:
+        raise ValueError(f"S and mask must agree in (n_q, n_k): S {S.shape}, mask {mask.shape}")
+    return softmax(np.where(mask, S, np.array(-np.inf, S.dtype)))
+
+
+def single_head(X, W_q, W_k, W_v, causal=False):
+    """One attention head from tokens to what each of them takes away.
+
+    X : (n, d_model), W_q, W_k : (d_model, d_k), W_v : (d_model, d_v).  Returns Z : (n, d_v).
+    causal : each token reads only itself and those before it.  Vaswani et al. 2017, §3.2.1.
+    """
+    Q, K, V = project_qkv(X, W_q, W_k, W_v)
+    S = scaled_scores(Q, K)                                 # (n, n)
+    A = attention_weights(S, causal_mask(len(S))) if causal else softmax(S)
+    return A @ V                                            # (n, n) @ (n, d_v) -> (n, d_v)
+
+
+def last_query_attention(q, K, V):
+    """Attention for one query, the newest token's: all that generation needs at each step.
+
+    q : (d_k,), K : (n, d_k), V : (n, d_v).  Returns z : (d_v,).
+    No mask is needed: the newest token may read every key there is.  Raises ValueError when a shape does not fit.
+    """
+    q, K, V = array("q", q, ("d_k",)), array("K", K, ("n", "d_k")), array("V", V, ("n", "d_v"))
+    d_k = same_size("d_k", ("q", q), ("K", K))
+    same_size("n", ("K", K), ("V", V), axis=(0, 0))
+    a = softmax(K @ q / math.sqrt(max(d_k, 1)))             # (n, d_k) @ (d_k,) -> (n,)
+    return a @ V                                            # (n,) @ (n, d_v) -> (d_v,)

@@ -1,0 +1,78 @@
+"""Many heads side by side, and the norm and residual around them (notebook 04).
+
+Read `split_heads` and `merge_heads`, then `multi_head`, which attends in between; `layer_norm` and
+`pre_norm_residual` are what stands around a layer. Head r of a side-by-side matrix W (d_model, h * d_k) lives in its
+columns r*d_k:(r+1)*d_k, and reads through the same rows of W_o.
+"""
+
+import numpy as np
+
+from helpers.arrays import array, count, same_size
+from helpers.attention import attention_weights, causal_mask, scaled_scores, softmax
+
+
+def split_heads(X, n_heads):
+    """Cut the columns into heads and put the heads first.
+
+    X : (n, h * d_k).  Returns (h, n, d_k).  Raises ValueError when h does not divide the width.
+    """
+    X, n_heads = array("X", X, ("n", "h·d_k")), count("n_heads", n_heads, least=1)
+    n, width = X.shape
+    if width % n_heads:
+        raise ValueError(f"n_heads must divide the width of X: X {X.shape} has {width} columns, n_heads is {n_heads}")
+    return X.reshape(n, n_heads, width // n_heads).swapaxes(0, 1)         # (n, h, d_k) -> (h, n, d_k)
+
+
+def merge_heads(H):
+    """Put the heads side by side again, the inverse of `split_heads`.
+
+    H : (h, n, d_k).  Returns (n, h * d_k).
+    """
+    H = array("H", H, ("h", "n", "d_k"))
+    h, n, d_k = H.shape
+    return H.swapaxes(0, 1).reshape(n, h * d_k)             # (n, h, d_k) -> (n, h·d_k)
+
+
+def multi_head(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
+    """All heads of a layer: project, split, attend, concatenate, mix with W_o. The residual is not included.
+
+    X : (n, d_model), W_q, W_k : (d_model, h * d_k), W_v : (d_model, h * d_v), W_o : (h * d_v, d_model).
+    Returns (n, d_model).  Raises ValueError when a shape does not fit.  Vaswani et al. 2017, §3.2.2.
+    """
+    X, W_o = array("X", X, ("n", "d_model")), array("W_o", W_o, ("h·d_v", "d_model"))
+    W_q, W_k = array("W_q", W_q, ("d_model", "h·d_k")), array("W_k", W_k, ("d_model", "h·d_k"))
+    W_v = array("W_v", W_v, ("d_model", "h·d_v"))
+    for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)):
+        same_size("d_model", ("X", X), (name, W), axis=(1, 0))
+    same_size("h·d_v", ("W_v", W_v), ("W_o", W_o), axis=(1, 0))
+    Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))      # (n, h·d) -> (h, n, d)
+    S = scaled_scores(Q, K)                                 # (h, n, n)
+    A = attention_weights(S, causal_mask(len(X))) if causal else softmax(S)
+    return merge_heads(A @ V) @ W_o                         # (h, n, d_v) -> (n, h·d_v) -> (n, d_model)
+
+
+def layer_norm(x, gamma, beta, eps=1e-5):
+    """Each row brought to mean 0 and variance 1, then scaled by gamma and moved by beta.
+
+    x : (…, d), gamma, beta : (d,).  Returns the same shape.  Population variance, eps inside the root.
+    Ba et al. 2016.
+    """
+    x, gamma, beta = array("x", x, ("d",), stacked=True), array("gamma", gamma, ("d",)), array("beta", beta, ("d",))
+    same_size("d", ("x", x), ("gamma", gamma))
+    same_size("d", ("x", x), ("beta", beta))
+    centred = x - x.mean(axis=-1, keepdims=True)            # (…, d)
+    variance = np.mean(centred**2, axis=-1, keepdims=True)  # (…, 1)
+    return centred / np.sqrt(variance + eps) * gamma + beta
+
+
+def pre_norm_residual(x, sublayer, gamma, beta, eps=1e-5):
+    """x + sublayer(LayerNorm(x)): the way into and around a layer.
+
+    x : (n, d), sublayer : a function (n, d) -> (n, d), gamma, beta : (d,).  Returns (n, d).
+    Raises ValueError when the sublayer changes the shape.
+    """
+    x = array("x", x, ("d",), stacked=True)
+    update = sublayer(layer_norm(x, gamma, beta, eps))
+    if np.shape(update) != x.shape:
+        raise ValueError(f"sublayer must keep the shape of x {x.shape}, it gave {np.shape(update)}")
+    return x + update

@@ -1,0 +1,176 @@
+"""The forward pass of the tiny model, on the functions of `helpers` and nothing else.
+
+Read `TinyModel.run`: embed, two layers of (norm, attend, add), a norm, the vocabulary. What it computes on the way is
+kept in a `Trace`, so that a notebook can look at any of it.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from helpers.attention import attention_weights, causal_mask, scaled_scores, softmax
+from helpers.embeddings import embed, token_ids
+from helpers.multi_head import layer_norm, merge_heads, split_heads
+
+WEIGHTS = Path(__file__).with_name("weights.npz")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The weights of one layer of attention."""
+
+    W_q: np.ndarray       # (d_model, h * d_k)
+    W_k: np.ndarray       # (d_model, h * d_k)
+    W_v: np.ndarray       # (d_model, h * d_v)
+    W_o: np.ndarray       # (h * d_v, d_model)
+    gamma: np.ndarray     # (d_model,) the norm in front
+    beta: np.ndarray      # (d_model,)
+
+
+@dataclass(frozen=True)
+class LayerTrace:
+    """What one layer computed for one text of n tokens."""
+
+    X: np.ndarray         # (n, d_model)  what comes in
+    N: np.ndarray         # (n, d_model)  the same after the norm: what Q, K and V are made from
+    Q: np.ndarray         # (h, n, d_k)
+    K: np.ndarray         # (h, n, d_k)
+    V: np.ndarray         # (h, n, d_v)
+    S: np.ndarray         # (h, n, n)     scaled scores, before the mask
+    A: np.ndarray         # (h, n, n)     attention pattern, after mask and softmax
+    Z: np.ndarray         # (h, n, d_v)   what each head takes away; zeros for a head that is switched off
+    update: np.ndarray    # (n, d_model)  what the layer adds to X
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything the model computed for one text."""
+
+    tokens: list          # n words, "<bos>" first
+    ids: np.ndarray       # (n,)
+    X: np.ndarray         # (n, d_model)  token and position embeddings, added
+    layers: list          # a LayerTrace a layer
+    X_out: np.ndarray     # (n, d_model)  after the last layer and the final norm
+    logits: np.ndarray    # (n, V)
+    vocab: list           # V words
+
+    @property
+    def probabilities(self):
+        """(n, V): row i holds the shares of every word to come after token i."""
+        return softmax(self.logits)
+
+    def top(self, k=5, position=-1):
+        """The k likeliest words to come after `position`, as (word, probability), likeliest first."""
+        p = self.probabilities[position]
+        return [(self.vocab[i], float(p[i])) for i in np.argsort(-p, kind="stable")[:k]]
+
+
+@dataclass(frozen=True)
+class TinyModel:
+    """The trained weights and the words they know."""
+
+    vocab: list           # V words; the id of a word is its place
+    E: np.ndarray         # (V, d_model)      token embeddings
+    P: np.ndarray         # (n_max, d_model)  position embeddings, learned
+    layers: list          # a Layer a layer
+    gamma: np.ndarray     # (d_model,) the final norm
+    beta: np.ndarray      # (d_model,)
+    W_t: np.ndarray       # (d_model, V)      to the vocabulary
+    n_heads: int
+
+    @property
+    def word_to_id(self):
+        """dict word -> id."""
+        return {word: i for i, word in enumerate(self.vocab)}
+
+    @property
+    def d_model(self):
+        return self.E.shape[1]
+
+    @property
+    def d_k(self):
+        return self.layers[0].W_q.shape[1] // self.n_heads
+
+    @property
+    def d_v(self):
+        return self.layers[0].W_v.shape[1] // self.n_heads
+
+    @property
+    def n_max(self):
+        """The longest text, in tokens."""
+        return len(self.P)
+
+    def tokens(self, text):
+        """The words of `text` (a string or a list of words) with "<bos>" in front.
+
+        Raises ValueError naming the first word the model does not know, or the lengths when the text is too long.
+        """
+        words = text.split() if isinstance(text, str) else list(text)
+        if not words or words[0] != "<bos>":
+            words = ["<bos>", *words]
+        for word in words:
+            if word not in self.vocab:
+                raise ValueError(f"the tiny model does not know {word!r}; it knows: {' '.join(self.vocab)}")
+        if len(words) > self.n_max:
+            raise ValueError(f"the tiny model reads at most {self.n_max} tokens, got {len(words)}")
+        return words
+
+    def run(self, text, without=()):
+        """Run the model over a text and keep what it computes.
+
+        text : a string of known words, or a list of them.  without : (layer, head) pairs to switch off.
+        Returns a Trace.  Raises ValueError for an unknown word, too long a text, or a head that does not exist.
+        """
+        off = set(without)
+        for layer, head in off:
+            if not (0 <= layer < len(self.layers) and 0 <= head < self.n_heads):
+                raise ValueError(f"there is no layer {layer}, head {head}: "
+                                 f"{len(self.layers)} layers of {self.n_heads} heads, counted from 0")
+        tokens = self.tokens(text)
+        ids = token_ids(tokens, self.word_to_id)                       # (n,)
+        X_in = X = embed(ids, self.E) + self.P[:len(ids)]              # (n, d_model)
+        mask = causal_mask(len(ids))                                   # (n, n)
+        traces = []
+        for number, layer in enumerate(self.layers):
+            N = layer_norm(X, layer.gamma, layer.beta)                 # (n, d_model)
+            Q, K, V = (split_heads(N @ W, self.n_heads) for W in (layer.W_q, layer.W_k, layer.W_v))   # (h, n, d)
+            S = scaled_scores(Q, K)                                    # (h, n, n)
+            A = attention_weights(S, mask)                             # (h, n, n)
+            Z = A @ V                                                  # (h, n, d_v)
+            Z[[head for where, head in off if where == number]] = 0
+            update = merge_heads(Z) @ layer.W_o                        # (n, h·d_v) -> (n, d_model)
+            traces.append(LayerTrace(X, N, Q, K, V, S, A, Z, update))
+            X = X + update
+        X_out = layer_norm(X, self.gamma, self.beta)                   # (n, d_model)
+        return Trace(tokens, ids, X_in, traces, X_out, X_out @ self.W_t, self.vocab)
+
+
+LAYER_NAMES = ("W_q", "W_k", "W_v", "W_o", "gamma", "beta")
+
+
+def to_arrays(model):
+    """The model as named arrays, the form in which it is saved."""
+    arrays = {"vocab": np.array(model.vocab), "n_heads": np.array(model.n_heads), "E": model.E, "P": model.P,
+              "gamma": model.gamma, "beta": model.beta, "W_t": model.W_t}
+    for i, layer in enumerate(model.layers):
+        arrays |= {f"layer{i}.{name}": getattr(layer, name) for name in LAYER_NAMES}
+    return arrays
+
+
+def load(path=WEIGHTS):
+    """The trained model, read from `path` (without pickle).
+
+    Raises FileNotFoundError when there is no such file and ValueError when it is damaged.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = dict(file)
+        n_layers = sum(name.endswith(".W_q") for name in arrays)
+        layers = [Layer(*(arrays[f"layer{i}.{name}"] for name in LAYER_NAMES)) for i in range(n_layers)]
+        return TinyModel([str(word) for word in arrays["vocab"]], arrays["E"], arrays["P"], layers,
+                         arrays["gamma"], arrays["beta"], arrays["W_t"], int(arrays["n_heads"]))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"no weights at {path}: python -m helpers.tiny_model.train makes them") from None
+    except Exception as err:
+        raise ValueError(f"{path} is damaged ({err}); python -m helpers.tiny_model.train makes it anew") from err
