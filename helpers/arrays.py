@@ -1,7 +1,7 @@
 """What the maths modules say when an argument has the wrong type or shape: one place, one wording.
 
-Every function of the course takes arrays or plain lists. `array` turns either into an array and counts its axes;
-`same_size` compares two of them. Both name the argument, what was expected and what came.
+Every function of the course takes arrays or plain lists. `array` turns either into an array and counts its
+axes; `same_size` compares two of them. Both name the argument, what was expected and what came.
 """
 
 import numpy as np
@@ -35,7 +35,7 @@ def shape_text(axes, stacked=False):
 
 
 def same_size(size_name, first, second, axis=(-1, -1)):
-    """The size that two named arrays share; `first` and `second` are (name, array), `axis` says where it stands.
+    """The size that two arrays share; `first` and `second` are (name, array), `axis` says where it stands.
 
     Raises ValueError naming both arrays and both shapes when the sizes differ.
     """

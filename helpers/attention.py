@@ -1,8 +1,8 @@
 """One head of attention, in the order of the computation (notebooks 02 and 03).
 
-Read downwards: `project_qkv`, `scores`, `scaled_scores`, `softmax`, `causal_mask`, `attention_weights`, and the two
-functions that put them together, `single_head` and `last_query_attention`. A token is a row, softmax runs over keys
-(the last axis), and A[i, j] is how much query i reads from key j.
+Read downwards: `project_qkv`, `scores`, `scaled_scores`, `softmax`, `causal_mask`, `attention_weights`, and
+the two functions that put them together, `single_head` and `last_query_attention`. A token is a row, softmax
+runs over keys (the last axis), and A[i, j] is how much query i reads from key j.
 """
 
 import math
@@ -51,8 +51,8 @@ def scaled_scores(Q, K):
 def softmax(z):
     """Each row as shares that sum to 1, in proportion to exp(z).
 
-    z : (…, m), any real dtype.  Returns the same shape, over the last axis.  The row's maximum is subtracted first,
-    which changes nothing in the result and keeps exp from overflowing.  A row of -inf gives zeros, not NaN.
+    z : (…, m), any real dtype.  Returns the same shape, over the last axis.  The row's maximum is subtracted
+    first, which changes nothing in the result and keeps exp from overflowing.  A row of -inf gives zeros.
     """
     z = array("z", z, ("m",), stacked=True)
     wide = z.astype(np.float32) if z.dtype == np.float16 else z
@@ -66,8 +66,8 @@ def causal_mask(n_q, n_k=None):
     """Which keys each query may read: its own position and all before it.
 
     n_q, n_k : counts; n_k defaults to n_q.  Returns (n_q, n_k) bool, True where query i may read key j.
-    The last query sits at the last key, so query i has position i + n_k - n_q: with a cache there are more keys than
-    queries. (Where n_q > n_k the first queries come before every key and their rows are all False.)
+    The last query sits at the last key, so query i has position i + n_k - n_q: with a cache there are more
+    keys than queries. (Where n_q > n_k the first queries come before every key: their rows are all False.)
     """
     n_q = count("n_q", n_q)
     n_k = n_q if n_k is None else count("n_k", n_k)
@@ -79,8 +79,8 @@ def attention_weights(S, mask):
     """The attention pattern: softmax of the scores over the keys that may be read, exactly 0 elsewhere.
 
     S : (…, n_q, n_k), mask : (n_q, n_k) bool, True = may read.  Returns A : (…, n_q, n_k), rows sum to 1.
-    A row with no key to read gives zeros, not NaN.  Raises TypeError for a mask that is not boolean (or 0 and 1),
-    ValueError when its shape does not fit S.
+    A row with no key to read gives zeros, not NaN.  Raises TypeError for a mask that is not boolean (or 0 and
+    1), ValueError when its shape does not fit S.
     """
     S, mask = array("S", S, ("n_q", "n_k"), stacked=True), np.asarray(mask)
     if mask.dtype != bool:
@@ -109,7 +109,7 @@ def last_query_attention(q, K, V):
     """Attention for one query, the newest token's: all that generation needs at each step.
 
     q : (d_k,), K : (n, d_k), V : (n, d_v).  Returns z : (d_v,).
-    No mask is needed: the newest token may read every key there is.  Raises ValueError when a shape does not fit.
+    No mask is needed: the newest token may read every key.  Raises ValueError when a shape does not fit.
     """
     q, K, V = array("q", q, ("d_k",)), array("K", K, ("n", "d_k")), array("V", V, ("n", "d_v"))
     d_k = same_size("d_k", ("q", q), ("K", K))

@@ -12,8 +12,8 @@ def token_ids(tokens, vocab):
     """The id of each token; a word outside the vocabulary gets the id of "<unk>".
 
     tokens : list of n str, vocab : dict word -> id, case-sensitive.  Returns (n,) int64.
-    Raises TypeError when `tokens` is one string or holds anything but strings, ValueError when an unknown word
-    comes and the vocabulary has no "<unk>".
+    Raises TypeError when `tokens` is one string or holds anything but strings, ValueError for an unknown word
+    when the vocabulary has no "<unk>".
     """
     if isinstance(tokens, str):
         raise TypeError(f"tokens must be a list of words, got one string: {tokens!r}; split it first")
@@ -49,8 +49,8 @@ def embed(ids, E):
 def sinusoidal_positions(n, d, base=10000.0):
     """Position p as d numbers: sines in the even columns, cosines in the odd ones, interleaved.
 
-    n, d : counts.  Returns (n, d): column 2i is sin(p / base^(2i/d)), column 2i+1 is cos of the same angle; an odd d
-    ends in a sine.  Raises ValueError for a base that is not positive.  Vaswani et al. 2017, §3.5.
+    n, d : counts.  Returns (n, d): column 2i is sin(p / base^(2i/d)), column 2i+1 is cos of that angle; an
+    odd d ends in a sine.  Raises ValueError for a base that is not positive.  Vaswani et al. 2017, §3.5.
     """
     n, d = count("n", n), count("d", d)
     if not base > 0:

@@ -1,8 +1,8 @@
 """Many heads side by side, and the norm and residual around them (notebook 04).
 
 Read `split_heads` and `merge_heads`, then `multi_head`, which attends in between; `layer_norm` and
-`pre_norm_residual` are what stands around a layer. Head r of a side-by-side matrix W (d_model, h * d_k) lives in its
-columns r*d_k:(r+1)*d_k, and reads through the same rows of W_o.
+`pre_norm_residual` are what stands around a layer. Head r of a side-by-side matrix W (d_model, h * d_k) lives
+in its columns r*d_k:(r+1)*d_k; what it takes away goes through rows r*d_v:(r+1)*d_v of W_o.
 """
 
 import numpy as np
@@ -19,7 +19,8 @@ def split_heads(X, n_heads):
     X, n_heads = array("X", X, ("n", "h·d_k")), count("n_heads", n_heads, least=1)
     n, width = X.shape
     if width % n_heads:
-        raise ValueError(f"n_heads must divide the width of X: X {X.shape} has {width} columns, n_heads is {n_heads}")
+        raise ValueError(f"n_heads must divide the width of X: X {X.shape} has {width} columns, "
+                         f"n_heads is {n_heads}")
     return X.reshape(n, n_heads, width // n_heads).swapaxes(0, 1)         # (n, h, d_k) -> (h, n, d_k)
 
 
@@ -57,7 +58,8 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     x : (…, d), gamma, beta : (d,).  Returns the same shape.  Population variance, eps inside the root.
     Ba et al. 2016.
     """
-    x, gamma, beta = array("x", x, ("d",), stacked=True), array("gamma", gamma, ("d",)), array("beta", beta, ("d",))
+    x = array("x", x, ("d",), stacked=True)
+    gamma, beta = array("gamma", gamma, ("d",)), array("beta", beta, ("d",))
     same_size("d", ("x", x), ("gamma", gamma))
     same_size("d", ("x", x), ("beta", beta))
     centred = x - x.mean(axis=-1, keepdims=True)            # (…, d)

@@ -1,0 +1,54 @@
+"""The maths against PyTorch, where it is installed."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import qkv
+
+from helpers.attention import attention_weights, causal_mask, scaled_scores, single_head, softmax
+from helpers.multi_head import layer_norm, multi_head
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+
+@given(qkv(largest=30.0))
+def test_one_head_equals_scaled_dot_product_attention(inputs):
+    Q, K, V = inputs
+    mask = causal_mask(len(Q), len(K))
+    Z = attention_weights(scaled_scores(Q, K), mask) @ V
+    theirs = torch.nn.functional.scaled_dot_product_attention(
+        *(torch.tensor(M)[None] for M in inputs), attn_mask=torch.tensor(mask)
+    )
+    np.testing.assert_allclose(Z, theirs[0].numpy(), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_many_heads_equal_multi_head_attention(causal):
+    rng = np.random.default_rng(0)
+    n, d, h = 7, 12, 3
+    X, (W_q, W_k, W_v, W_o) = rng.normal(size=(n, d)), rng.normal(size=(4, d, d))
+    layer = torch.nn.MultiheadAttention(d, h, bias=False, batch_first=True, dtype=torch.float64)
+    with torch.no_grad():  # PyTorch multiplies by the transpose of its weights
+        layer.in_proj_weight.copy_(torch.tensor(np.concatenate([W_q.T, W_k.T, W_v.T])))
+        layer.out_proj.weight.copy_(torch.tensor(W_o.T))
+        x = torch.tensor(X)[None]
+        theirs, _ = layer(x, x, x, attn_mask=torch.tensor(~causal_mask(n)) if causal else None)
+    np.testing.assert_allclose(
+        multi_head(X, W_q, W_k, W_v, W_o, h, causal), theirs[0].numpy(), rtol=1e-9, atol=1e-9
+    )
+
+
+def test_softmax_and_layer_norm_equal_theirs():
+    rng = np.random.default_rng(0)
+    x, gamma, beta = 1e4 * rng.normal(size=(5, 8)), rng.normal(size=8), rng.normal(size=8)
+    np.testing.assert_allclose(softmax(x), torch.softmax(torch.tensor(x), -1).numpy(), atol=1e-12)
+    theirs = torch.nn.functional.layer_norm(torch.tensor(x), (8,), *map(torch.tensor, (gamma, beta)))
+    np.testing.assert_allclose(layer_norm(x, gamma, beta), theirs.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_single_head_equals_theirs_in_float32():
+    rng = np.random.default_rng(0)
+    X, *W = (rng.normal(size=s).astype(np.float32) for s in ((9, 6), (6, 4), (6, 4), (6, 5)))
+    q, k, v = (torch.tensor(X @ w)[None] for w in W)
+    theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)[0].numpy()
+    np.testing.assert_allclose(single_head(X, *W, causal=True), theirs, rtol=1e-4, atol=1e-5)
