@@ -1,0 +1,11 @@
+"""Pictures of what attention computes: arrays in, a `Picture` out.
+
+Read `style` (colours and sizes), then `arrays` (matrices, token strips, pipelines), `charts` (matplotlib); `svg` and
+`words` are what they draw and write with.
+"""
+
+from helpers.figures.arrays import matrices, matrix, pipeline, tokens
+from helpers.figures.charts import bars, lines, scatter
+from helpers.figures.picture import Picture
+
+__all__ = ["Picture", "bars", "lines", "matrices", "matrix", "pipeline", "scatter", "tokens"]

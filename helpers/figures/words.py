@@ -1,0 +1,81 @@
+"""Numbers, labels and tables as text, the same on every machine."""
+
+import math
+import unicodedata
+
+import numpy as np
+
+
+def rounded(x, digits=2):
+    """`x` as the float that is shown: numbers that sit on a rounding edge fall the same way on every machine.
+
+    A first rounding, four digits finer, takes away what the last bits of different machines disagree about.
+    """
+    x = float(x)
+    return round(round(x, digits + 4), digits) + 0.0 if math.isfinite(x) else x      # + 0.0: no -0.0
+
+
+def number(x, digits=2):
+    """`x` for people: fixed digits, a real minus sign, never -0.00."""
+    x = rounded(x, digits)
+    if math.isnan(x):
+        return "NaN"
+    if math.isinf(x):
+        return "∞" if x > 0 else "−∞"
+    text = f"{abs(x):.{digits}f}" if abs(x) < 1e5 else f"{abs(x):.1e}"
+    return "−" + text if x < 0 else text
+
+
+def width(text, size):
+    """About how many px `text` takes at `size`, on the wide side: fonts differ from machine to machine."""
+    em = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0.36 if c in "iljtf.,:;'|() " else
+             0.95 if c in "mwMW@" else 0.64 for c in str(text))
+    return em * size
+
+
+def shorten(text, room, size):
+    """`text`, or as much of its front as fits into `room` px and an ellipsis."""
+    text = str(text)
+    if width(text, size) <= room:
+        return text
+    while text and width(text + "…", size) > room:
+        text = text[:-1]
+    return text + "…"
+
+
+def wrap(text, room, size):
+    """`text` as lines that fit into `room` px."""
+    lines = []
+    for word in str(text).split():
+        if lines and width(f"{lines[-1]} {word}", size) <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return lines or [""]
+
+
+def numbered(tokens):
+    """Tokens with a small number on those that come more than once: loves₁ … loves₂."""
+    tokens = [str(t) for t in tokens]
+    seen, out = {}, []
+    for token in tokens:
+        seen[token] = seen.get(token, 0) + 1
+        again = tokens.count(token) > 1
+        out.append(token + (str(seen[token]).translate(SUBSCRIPTS) if again else ""))
+    return out
+
+
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def table(rows, header=None):
+    """Rows of cells (str) as aligned plain text, first column left, the others right."""
+    lines = [[str(c) for c in row] for row in ([header] if header else []) + list(rows)]
+    widths = [max(len(row[i]) for row in lines) for i in range(len(lines[0]))] if lines else []
+    return "\n".join("  ".join(c.ljust(w) if i == 0 else c.rjust(w)
+                               for i, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip() for row in lines)
+
+
+def shape_text(M):
+    """The shape as NumPy writes it."""
+    return str(tuple(int(s) for s in np.shape(M)))
