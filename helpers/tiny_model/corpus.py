@@ -1,0 +1,264 @@
+"""The tiny stories that the tiny model reads, and the grammar they come from, with every probability known.
+
+A story opens with "<bos>" and goes on, sentence after sentence, until it is cut. It is about two people who
+each love a fruit, or about "i", who loves a fruit and a drink. Its sentences, where `|` is a choice and what
+stands in `( )?` may be left out:
+
+    the ANIMAL (near the ANIMAL)? VERB .        the verb agrees with the first animal
+    NAME loves FRUIT .                          once for each of two people, a woman and a man
+    (NAME | she | he) eats FRUIT .              the fruit that person loves
+    (NAME | she | he) buys (her | his) FRUIT .
+    i love you .
+    i love (FRUIT | DRINK) .                    one of each
+    i eat FRUIT .   i drink DRINK .             the one i love
+
+Any sentence may open with "then". Animal sentences stand anywhere and differ in length, so a word's place in
+the story says nothing about its job. Four kinds of word can be told only by looking back, each in its own way
+(`KINDS`; the word in question stands in brackets):
+
+    neighbour   she buys [her] pears .                                  look at the word before: who buys?
+    agreement   the cats near the dog [sleep] .                         look at the noun that counts, not the nearer
+    reference   anna loves apples . ben loves pears . she eats [apples] .     look at her fruit, not at his
+    content     i love apples . i love tea . i drink [tea] .            look at a drink, not at a fruit
+
+Some names never go with some fruits in training (`HELD_OUT`), so that nothing can be known by heart.
+
+Read `openings` and `moves`, which are the grammar; `Grammar` is the same as a table, from which stories are
+drawn and the entropy is computed exactly.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+WOMEN, MEN = ("anna", "emma", "lily"), ("ben", "tom", "sam")
+NAMES = WOMEN + MEN
+FRUITS = ("apples", "pears", "plums", "grapes", "figs", "kiwis")
+DRINKS = ("milk", "tea", "juice")
+ANIMALS = {"cat": "singular", "dog": "singular", "bird": "singular",
+           "cats": "plural", "dogs": "plural", "birds": "plural"}
+VERBS = {"singular": ("sleeps", "runs", "sings"), "plural": ("sleep", "run", "sing")}
+VOCAB = ["<bos>", "<unk>", ".", "i", "you", "she", "he", "her", "his", *NAMES, *FRUITS, *DRINKS,
+         "love", "loves", "eat", "eats", "drink", "buys", "the", "near", "then",
+         *ANIMALS, *VERBS["singular"], *VERBS["plural"]]
+WORD_TO_ID = {word: i for i, word in enumerate(VOCAB)}
+
+HELD_OUT = frozenset([(name, fruit) for name, fruits in (("lily", FRUITS[:3]), ("sam", FRUITS[3:]))
+                      for fruit in fruits])
+HELD_OUT_NAMES = ("lily", "sam")
+
+KINDS = ("neighbour", "agreement", "reference", "content")
+
+
+def pronoun(name):
+    """"she" or "he" for a name."""
+    return "she" if name in WOMEN else "he"
+
+
+def possessive(name):
+    """"her" or "his" for a name."""
+    return "her" if name in WOMEN else "his"
+
+
+def openings(loved):
+    """How a sentence may open, as (word, share, the phrase it begins).
+
+    loved : what the story has said so far, a tuple of (who, what): (("anna", "apples"), ("ben", "pears")).
+    """
+    yield "the", 0.25, ("the",)
+    if not loved:
+        yield "i", 0.25, ("i",)
+        for name in NAMES:
+            yield name, 0.5 / len(NAMES), ("new", name)
+        return
+    people = [who for who, _ in loved]
+    if people[0] == "i":
+        yield "i", 0.75, ("i",)
+        return
+    for name in people:
+        yield name, 0.375 / len(people), ("does", name)
+        yield pronoun(name), 0.375 / len(people), ("does", name)
+    if len(people) == 1:
+        others = MEN if people[0] in WOMEN else WOMEN
+        for name in others:
+            yield name, 0.75 / len(others), ("new", name)
+
+
+def moves(loved, phrase):
+    """The words that may come next, as (word, share, what is loved after it, the phrase after it).
+
+    Shares are in proportion: they need not add up to 1. The phrase keeps of the sentence so far only what the
+    rest of it depends on.
+    """
+    match phrase:
+        case ("start",) | ("then",):
+            if phrase == ("start",):
+                yield "then", 0.1, loved, ("then",)
+            for word, share, after in openings(loved):
+                yield word, share, loved, after
+        case ("the",):
+            for animal, number in ANIMALS.items():
+                yield animal, 1, loved, ("animal", number)
+        case ("animal", number):
+            yield "near", 2, loved, ("near", number)
+            for verb in VERBS[number]:
+                yield verb, 1 / 3, loved, ("end",)
+        case ("near", number):
+            yield "the", 1, loved, ("near the", number)
+        case ("near the", number):
+            for animal, nearer in ANIMALS.items():
+                yield animal, 1, loved, ("animal near", number, nearer)
+        case ("animal near", number, _):
+            for verb in VERBS[number]:
+                yield verb, 1, loved, ("end",)
+        case ("new", name):
+            yield "loves", 1, loved, ("loves", name)
+        case ("loves", name):
+            for fruit in FRUITS:
+                if fruit not in dict(loved).values():
+                    yield fruit, 1, (*loved, (name, fruit)), ("end",)
+        case ("does", name):
+            yield "eats", 1, loved, ("eats", name)
+            yield "buys", 1, loved, ("buys", name)
+        case ("buys", name):
+            yield possessive(name), 1, loved, ("eats", name)
+        case ("eats", name):
+            yield dict(loved)[name], 1, loved, ("end",)
+        case ("i",):
+            things = [thing for _, thing in loved]
+            if len(things) < 2:
+                yield "love", 2, loved, ("love",)
+            for thing in things:
+                yield ("eat" if thing in FRUITS else "drink"), 1, loved, ("use", thing)
+        case ("love",):
+            yield "you", 0.2, loved, ("end",)
+            for group in (FRUITS, DRINKS):
+                if not any(thing in group for _, thing in loved):
+                    for thing in group:
+                        yield thing, 0.4 / len(group), (*loved, ("i", thing)), ("end",)
+        case ("use", thing):
+            yield thing, 1, loved, ("end",)
+        case ("end",):
+            yield ".", 1, loved, ("start",)
+
+
+def kind_of_next(loved, phrase):
+    """Which of KINDS the next word is, or None where nothing could be mistaken for it."""
+    match phrase:
+        case ("buys", _) if len(loved) == 2:
+            return "neighbour"
+        case ("animal near", number, nearer) if number != nearer:
+            return "agreement"
+        case ("eats", _) if len(loved) == 2:
+            return "reference"
+        case ("use", _) if len(loved) == 2:
+            return "content"
+    return None
+
+
+@dataclass(frozen=True)
+class Stories:
+    """Stories of one length, and what the grammar knows about each of their words. m stories of n tokens."""
+
+    ids: np.ndarray       # (m, n) int64, "<bos>" first
+    log_p: np.ndarray     # (m, n) log-probability of each word, given those before it; 0 for "<bos>"
+    kind: np.ndarray      # (m, n) int8: the word's place in KINDS, -1 where it is of no kind
+    allowed: np.ndarray   # (m, n) int8: how many words the grammar allows here
+    new_fruit: np.ndarray   # (m, n) bool: the word says what somebody of HELD_OUT_NAMES loves
+
+    def words(self, i):
+        """Story i as a list of words."""
+        return [VOCAB[j] for j in self.ids[i]]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The grammar as a table: S states, up to k words out of each."""
+
+    word: np.ndarray          # (S, k) id of each word that may come next
+    probability: np.ndarray   # (S, k) and how likely it is; 0 where there are fewer than k
+    after: np.ndarray         # (S, k) the state it leads to
+    kind: np.ndarray          # (S,)   the kind of the next word, a place in KINDS, or -1
+    new_fruit: np.ndarray     # (S,)   the next word says what somebody of HELD_OUT_NAMES loves
+
+    def stories(self, m, n, seed):
+        """m stories of n tokens, drawn with a seed (or a NumPy Generator).  Returns Stories."""
+        rng = np.random.default_rng(seed)
+        edge = np.cumsum(self.probability, axis=1)                    # (S, k)
+        edge[:, -1] = 1.0
+        many = (self.probability > 0).sum(axis=1)                     # (S,)
+        ids, log_p = np.full((m, n), WORD_TO_ID["<bos>"]), np.zeros((m, n))
+        kind, allowed = np.full((m, n), -1, np.int8), np.ones((m, n), np.int8)
+        new_fruit = np.zeros((m, n), bool)
+        state = np.zeros(m, np.int64)
+        for t in range(1, n):
+            pick = (rng.random(m)[:, None] >= edge[state]).sum(axis=1)          # (m,)
+            pick = np.minimum(pick, many[state] - 1)
+            ids[:, t], log_p[:, t] = self.word[state, pick], np.log(self.probability[state, pick])
+            kind[:, t], allowed[:, t], new_fruit[:, t] = self.kind[state], many[state], self.new_fruit[state]
+            state = self.after[state, pick]
+        return Stories(ids, log_p, kind, allowed, new_fruit)
+
+    def entropy(self, n):
+        """The exact entropy of each of n words, given those before it, in nats.  Returns (n,); "<bos>" has 0."""
+        log = np.log(np.where(self.probability > 0, self.probability, 1))
+        own = -(self.probability * log).sum(axis=1)                   # (S,) entropy of the next word
+        share = np.zeros(len(own))                                    # (S,) how likely each state is by now
+        share[0] = 1.0
+        result = np.zeros(n)
+        for t in range(1, n):
+            result[t] = share @ own
+            moved = share[:, None] * self.probability                 # (S, k)
+            share = np.bincount(self.after.ravel(), weights=moved.ravel(), minlength=len(own))
+        return result
+
+    def next_words(self, text):
+        """The grammar's own prediction: dict word -> probability of what comes after `text`, likeliest first.
+
+        text : a string of words or a list of them, with or without "<bos>".
+        Raises ValueError where the text leaves the grammar.
+        """
+        words = text.split() if isinstance(text, str) else list(text)
+        state = 0
+        for i, word in enumerate(words):
+            if word == "<bos>" and i == 0:
+                continue
+            row = self._row(state)
+            if word not in row:
+                raise ValueError(f"no story goes on with {word!r} after {' '.join(words[:i])!r}; "
+                                 f"there it is one of: {', '.join(row)}")
+            state = self.after[state, list(self.word[state]).index(WORD_TO_ID[word])]
+        return self._row(state)
+
+    def _row(self, state):
+        order = np.argsort(-self.probability[state], kind="stable")
+        return {VOCAB[self.word[state, i]]: float(self.probability[state, i])
+                for i in order if self.probability[state, i] > 0}
+
+
+@cache
+def grammar(held_out=True):
+    """The table of the grammar: the whole of it, or with held_out=False without the pairs of HELD_OUT."""
+    number = {((), ("start",)): 0}
+    rows, todo = [], [((), ("start",))]
+    for loved, phrase in todo:                                        # grows while new states are found
+        row = []
+        for word, share, loved_after, phrase_after in moves(loved, phrase):
+            if not held_out and HELD_OUT & set(loved_after):
+                continue
+            state = (loved_after, phrase_after)
+            if state not in number:
+                number[state] = len(number)
+                todo.append(state)
+            row.append((WORD_TO_ID[word], share, number[state]))
+        rows.append(row)
+    k = max(map(len, rows))
+    word, after = np.zeros((len(rows), k), np.int64), np.zeros((len(rows), k), np.int64)
+    probability = np.zeros((len(rows), k))
+    for s, row in enumerate(rows):
+        word[s, :len(row)], probability[s, :len(row)], after[s, :len(row)] = zip(*row, strict=True)
+    probability /= probability.sum(axis=1, keepdims=True)
+    kinds = [kind_of_next(*state) for state in todo]
+    return Grammar(word, probability, after, np.array([KINDS.index(k) if k else -1 for k in kinds], np.int8),
+                   np.array([phrase[0] == "loves" and phrase[1] in HELD_OUT_NAMES for _, phrase in todo]))
