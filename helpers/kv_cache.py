@@ -1,0 +1,139 @@
+"""Keys and values of the past, kept instead of computed again (notebook 06).
+
+Read `kv_cache_step` (one token of one head), `generate_with_cache` (a whole small model), `KVCache` (the
+same with room made beforehand, as the course's models use it), and `cache_bytes` (what it costs).
+"""
+
+import numpy as np
+
+from helpers.arrays import array, count, same_size
+from helpers.attention import last_query_attention
+
+
+def kv_cache_step(x, W_q, W_k, W_v, cache):
+    """One head, one new token: append its key and value, then let its query read all of them.
+
+    x : (d_model,), W_q, W_k : (d_model, d_k), W_v : (d_model, d_v), cache : None or (K (t, d_k), V (t, d_v)).
+    Returns z (d_v,) and the new cache (K (t+1, d_k), V (t+1, d_v)); the cache given is left as it was, so
+    that two continuations can grow from it.  Raises ValueError when a shape does not fit.
+    """
+    x = array("x", x, ("d_model",))
+    W_q, W_k = array("W_q", W_q, ("d_model", "d_k")), array("W_k", W_k, ("d_model", "d_k"))
+    W_v = array("W_v", W_v, ("d_model", "d_v"))
+    for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)):
+        same_size("d_model", ("x", x), (name, W), axis=(0, 0))
+    K, V = (x @ W_k)[None], (x @ W_v)[None]                 # (1, d_k), (1, d_v)
+    if cache is not None:
+        K_past, V_past = array("cached K", cache[0], ("t", "d_k")), array("cached V", cache[1], ("t", "d_v"))
+        same_size("t", ("cached K", K_past), ("cached V", V_past), axis=(0, 0))
+        same_size("d_k", ("cached K", K_past), ("W_k", W_k))
+        same_size("d_v", ("cached V", V_past), ("W_v", W_v))
+        K, V = np.concatenate([K_past, K]), np.concatenate([V_past, V])     # (t+1, d_k), (t+1, d_v)
+    return last_query_attention(x @ W_q, K, V), (K, V)
+
+
+def generate_with_cache(prompt_ids, n_new, model):
+    """Greedy generation by a small attention-only model, one token at a time, with a cache a layer.
+
+    prompt_ids : at least one id, n_new : how many to add, model : dict with E (V, d), P (n_max, d) and
+    layers, a list of dicts W_q, W_k, W_v, W_o (one causal head each, residual, no norm); logits are x @ E.T.
+    Returns the list of all ids, prompt included.  Raises ValueError when prompt and new tokens exceed n_max.
+    """
+    E, P = array("E", model["E"], ("V", "d")), array("P", model["P"], ("n_max", "d"))
+    ids = [count("prompt_ids", i) for i in prompt_ids]
+    n_new = count("n_new", n_new)
+    if not ids:
+        raise ValueError("prompt_ids must hold at least one id, got none")
+    if max(ids) >= len(E):
+        raise ValueError(f"every id must lie in 0 … {len(E) - 1}, got {max(ids)}")
+    if len(ids) + n_new > len(P):
+        raise ValueError(f"{len(ids)} + {n_new} tokens do not fit into P, which has {len(P)} positions")
+    caches = [None] * len(model["layers"])
+    n_prompt = len(ids)
+    for position in range(n_prompt + n_new - 1):
+        x = E[ids[position]] + P[position]                  # (d,)
+        for i, layer in enumerate(model["layers"]):
+            z, caches[i] = kv_cache_step(x, layer["W_q"], layer["W_k"], layer["W_v"], caches[i])
+            x = x + z @ np.asarray(layer["W_o"])            # (d_v,) @ (d_v, d) -> (d,)
+        if position >= n_prompt - 1:
+            ids.append(int(np.argmax(x @ E.T)))             # (d,) @ (d, V) -> (V,)
+    return ids
+
+
+class KVCache:
+    """Room for the keys and values of one layer, made once and filled from the front.
+
+    Holds at most n_max tokens for n_kv_heads heads. `append` writes new rows where the old ones end and
+    gives back all rows so far, without copying them; `np.concatenate` would copy the whole past for every
+    token.
+    """
+
+    def __init__(self, n_kv_heads, n_max, d_k, d_v=None, dtype=np.float32):
+        n_kv_heads, n_max = count("n_kv_heads", n_kv_heads, 1), count("n_max", n_max, 1)
+        d_k = count("d_k", d_k, 1)
+        self._K = np.empty((n_kv_heads, n_max, d_k), dtype)
+        self._V = np.empty((n_kv_heads, n_max, d_k if d_v is None else count("d_v", d_v, 1)), dtype)
+        self.n_tokens = 0
+
+    @property
+    def n_max(self):
+        return self._K.shape[1]
+
+    @property
+    def nbytes(self):
+        """Bytes of the keys and values held so far; the room made for them is larger."""
+        return self.K.nbytes + self.V.nbytes
+
+    @property
+    def K(self):
+        """(n_kv_heads, n_tokens, d_k), to read only."""
+        return self._read_only(self._K)
+
+    @property
+    def V(self):
+        """(n_kv_heads, n_tokens, d_v), to read only."""
+        return self._read_only(self._V)
+
+    def _read_only(self, room):
+        rows = room[:, :self.n_tokens]
+        rows.flags.writeable = False
+        return rows
+
+    def append(self, K, V, position=None):
+        """Keep the keys and values of m new tokens; returns all K and V so far.
+
+        K : (n_kv_heads, m, d_k), V : (n_kv_heads, m, d_v).  position : where the first of them stands in the
+        text, if the caller knows; it must be the number of tokens kept so far.
+        Raises ValueError when a shape does not fit, the position is out of step, or there is no room left.
+        """
+        K, V = array("K", K, ("n_kv_heads", "m", "d_k")), array("V", V, ("n_kv_heads", "m", "d_v"))
+        m = same_size("m", ("K", K), ("V", V), axis=(1, 1))
+        for name, new, room in (("K", K, self._K), ("V", V, self._V)):
+            if (new.shape[0], new.shape[2]) != (room.shape[0], room.shape[2]):
+                raise ValueError(f"{name} must have shape ({room.shape[0]}, m, {room.shape[2]}) "
+                                 f"for this cache, got {new.shape}")
+        if position is not None and position != self.n_tokens:
+            raise ValueError(f"the next position of this cache is {self.n_tokens}, got {position}")
+        end = self.n_tokens + m
+        if end > self.n_max:
+            raise ValueError(f"the cache is full: it holds {self.n_tokens} of {self.n_max} tokens, "
+                             f"{m} more came")
+        self._K[:, self.n_tokens:end], self._V[:, self.n_tokens:end] = K, V
+        self.n_tokens = end
+        return self.K, self.V
+
+
+def cache_bytes(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1):
+    """Bytes of all keys and values: two rows of d_head per layer, per KV head, per token, per sequence.
+
+    n_heads does not enter: queries are not kept. It stands here because tables of models list it beside
+    n_kv_heads. Returns an exact int, for NumPy integers too.  Raises ValueError when n_kv_heads does not
+    divide n_heads.
+    """
+    n_layers, n_heads = count("n_layers", n_layers), count("n_heads", n_heads, 1)
+    n_kv_heads, d_head = count("n_kv_heads", n_kv_heads, 1), count("d_head", d_head)
+    n_tokens, batch = count("n_tokens", n_tokens), count("batch", batch)
+    bytes_per_value = count("bytes_per_value", bytes_per_value, 1)
+    if n_heads % n_kv_heads:
+        raise ValueError(f"n_kv_heads must divide n_heads, got {n_kv_heads} and {n_heads}")
+    return 2 * n_layers * n_kv_heads * d_head * n_tokens * bytes_per_value * batch
