@@ -1,0 +1,419 @@
+"""The one command of the course. It needs Python 3.11 or newer and nothing else.
+
+    python3 course.py               open the notebooks in JupyterLab     [--no-browser] [--port N]
+    python3 course.py test          run everything there is to test      [arguments for pytest]
+    python3 course.py exercises     write exercises/ from solutions/     [--check]
+    python3 course.py progress      show which exercises are solved
+
+Where this Python already has the packages (JupyterHub, Binder, Colab, a container, an environment of your
+own) it is used as it is. Otherwise they go into the folder .venv beside this file, once.
+
+How it is built: `environment` finds or makes the Python to use, by way of `look`, `make` and `install`; each
+command is then one `run`. The syntax keeps to what old Pythons can read, so that they can say what is wrong.
+"""
+
+from __future__ import print_function
+
+import sys
+
+if sys.version_info < (3, 11):
+    sys.exit(
+        "This course needs Python 3.11 or newer, and this is Python %d.%d.\n"
+        "Get a newer one from https://www.python.org/downloads/ or from your system, then start the course "
+        "with it, for example: python3.12 course.py" % sys.version_info[:2]
+    )
+
+import argparse
+import contextlib
+import errno
+import importlib.metadata
+import importlib.util
+import json
+import operator
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sysconfig
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+UNFINISHED = VENV / "course-unfinished"       # there while .venv is being made; still there: it was cut short
+LOCK = VENV / "course-lock"                   # held while .venv is being made or mended
+PIP_LOG = VENV / "course-pip.log"
+FIRST_NOTEBOOK = Path("notebooks", "00_start_here.ipynb")
+
+COMPARE = {
+    ">=": operator.ge, "<=": operator.le, "==": operator.eq,
+    "!=": operator.ne, ">": operator.gt, "<": operator.lt,
+}
+
+NO_NETWORK = (
+    "The packages could not be fetched: no connection to the package index.\n"
+    "Check the network (behind a proxy, set HTTPS_PROXY), then run the same command again."
+)
+NO_CERTIFICATE = (
+    "The packages could not be fetched: this machine does not trust the certificate of the package index.\n"
+    "Behind a company proxy, set PIP_CERT to its certificate file, then run the same command again."
+)
+DISK_FULL = "The disk is full. The course needs about 600 MB: make room, then run the same command again."
+NO_VENV_MODULE = (
+    "This Python cannot make virtual environments: its module %s is missing.\n"
+    "On Debian and Ubuntu: sudo apt install python%d.%d-venv   Then run the same command again."
+)
+
+
+class Trouble(Exception):
+    """Something that goes wrong on a reader's machine; its text says what, and what to do."""
+
+
+# --- what the course needs, and what a Python has of it -------------------------------------------
+
+
+def requirements(tests=False):
+    """The lines `name>=a,<b` of everything the course needs, from requirements.txt and pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines() + project["dependencies"]
+    if tests:
+        lines += project["optional-dependencies"]["test"]
+    lines = [line.partition("#")[0].strip() for line in lines]
+    return sorted({line for line in lines if line and not line.startswith("-")})
+
+
+def version_numbers(version):
+    """"4.2.0rc1" -> (4, 2): the numbers, without zeros at the end, to be compared."""
+    numbers = [int(part) for part in re.match(r"[\d.]+", version).group().strip(".").split(".")]
+    while numbers and numbers[-1] == 0:
+        numbers.pop()
+    return tuple(numbers)
+
+
+def is_met(requirement):
+    """Whether this Python has the package, in a version within the limits of the line."""
+    name, limits = re.match(r"([\w.-]+)\s*(.*)", requirement).groups()
+    try:
+        version = version_numbers(importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    pairs = re.findall(r"([<>=!]+)\s*([\w.]+)", limits)
+    return all(COMPARE[sign](version, version_numbers(limit)) for sign, limit in pairs)
+
+
+def lacking(tests=False):
+    """The requirements that this Python does not meet."""
+    return [line for line in requirements(tests) if not is_met(line)]
+
+
+def self_description(tests):
+    """What `look` asks of the Python in .venv, as JSON."""
+    spec = importlib.util.find_spec("helpers")
+    return json.dumps({
+        "prefix": sys.prefix,
+        "packages": sysconfig.get_path("purelib"),
+        "lacking": lacking(tests),
+        "helpers": bool(spec and spec.origin and Path(spec.origin).resolve().is_relative_to(ROOT)),
+    })
+
+
+# --- the environment in .venv ---------------------------------------------------------------------
+
+
+def venv_python():
+    return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+
+def look(tests):
+    """What the Python in .venv says of itself; None where there is none, or none that works."""
+    command = [str(venv_python()), "-P", __file__, "--describe-yourself"] + (["--tests"] if tests else [])
+    try:
+        answer = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tempfile.gettempdir())
+        found = json.loads(answer.stdout)
+        return found if os.path.samefile(found["prefix"], VENV) else None
+    except (OSError, ValueError):
+        return None
+
+
+def is_ready(found):
+    return bool(found and not found["lacking"] and found["helpers"] and not UNFINISHED.exists())
+
+
+def environment(tests=False):
+    """The Python to use: this one where it has everything, otherwise that of .venv, made or mended first."""
+    if not (VENV.exists() and os.path.samefile(sys.prefix, VENV)) and not lacking(tests):
+        return sys.executable
+    if not is_ready(look(tests)):
+        make_room()
+        with one_at_a_time():
+            found = look(tests)              # anew: another window may have done it while this one waited
+            if not found or UNFINISHED.exists():
+                make()
+            if not is_ready(look(tests)):
+                install(tests)
+    return str(venv_python())
+
+
+def make_room():
+    """A folder .venv to work in, unless something else is called so."""
+    VENV.mkdir(exist_ok=True)
+    known = {"pyvenv.cfg", UNFINISHED.name, LOCK.name}
+    names = {path.name for path in VENV.iterdir()}
+    if names and not names & known:
+        raise Trouble("%s is not a Python environment. Move it away, then run the same command again." % VENV)
+
+
+@contextlib.contextmanager
+def one_at_a_time():
+    """Wait while another window is busy with .venv."""
+    with open(LOCK, "a", encoding="utf-8") as file:
+        said = False
+        while not locked(file):
+            if not said:
+                print("Another window is setting up the course: waiting for it.", flush=True)
+                said = True
+            time.sleep(0.5)
+        yield
+
+
+def locked(file):
+    """Lock the file; whether that worked. The system frees it when the file is closed or the program dies."""
+    try:
+        if os.name == "nt":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        busy = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
+        return error.errno not in busy       # this disk knows no locks: do without
+    return True
+
+
+def make():
+    """A new, empty environment in .venv, in place of what is there."""
+    for module in ("venv", "ensurepip"):
+        if not can_import(module):
+            raise Trouble(NO_VENV_MODULE % ((module,) + sys.version_info[:2]))
+    if UNFINISHED.exists():
+        print("The last set-up was cut short: starting it again.", flush=True)
+    elif (VENV / "pyvenv.cfg").exists():
+        print("The Python in .venv is gone or too old: making the environment again.", flush=True)
+    UNFINISHED.touch()
+    for path in VENV.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path not in (UNFINISHED, LOCK):
+            path.unlink()
+    print("Setting up the course in %s (once; a minute or two)" % VENV, flush=True)
+    print("Step 1 of 2: an empty environment ...", flush=True)
+    python = getattr(sys, "_base_executable", None) or sys.executable     # not one that lives in .venv itself
+    made = subprocess.run([python, "-m", "venv", str(VENV)], capture_output=True, text=True)
+    if made.returncode:
+        raise Trouble(explain(made.stdout + made.stderr, "The environment could not be made"))
+
+
+def can_import(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def install(tests):
+    """What is lacking goes into .venv, this folder onto its path: `import helpers` finds what you read."""
+    found = look(tests)
+    if not found:
+        raise Trouble("The Python in %s does not start. Delete that folder, then run the command again." % VENV)
+    if found["lacking"]:
+        if UNFINISHED.exists():
+            print("Step 2 of 2: the packages; pip says what it does ...", flush=True)
+        else:
+            print("Adding to .venv: %s" % ", ".join(found["lacking"]), flush=True)
+        PIP_LOG.unlink(missing_ok=True)
+        elsewhere = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX")
+        env = {name: value for name, value in os.environ.items() if name not in elsewhere}
+        pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "--log", str(PIP_LOG)]
+        if run(pip + ["install"] + requirements(tests), env):
+            log = PIP_LOG.read_text(encoding="utf-8", errors="replace") if PIP_LOG.exists() else ""
+            raise Trouble(explain(log, "The packages could not be installed; pip says why above"))
+    here = "import sys; sys.path.append(%s)\n" % ascii(str(ROOT))
+    Path(found["packages"], "self_attention_course.pth").write_text(here, encoding="utf-8")
+    UNFINISHED.unlink(missing_ok=True)
+    if found["lacking"]:
+        print("Everything is in place.", flush=True)
+
+
+def explain(log, otherwise):
+    """The sentence for what a log of venv or pip shows."""
+    if re.search(r"No space left on device|Errno 28|not enough space on the disk", log):
+        return DISK_FULL
+    if re.search(r"CERTIFICATE_VERIFY_FAILED", log):
+        return NO_CERTIFICATE
+    if re.search(r"NewConnectionError|ConnectTimeoutError|ReadTimeoutError|NameResolutionError|ProxyError"
+                 r"|Failed to establish a new connection|name resolution|getaddrinfo failed", log):
+        return NO_NETWORK
+    missing = re.search(r"No matching distribution found for (\S+)", log)
+    if missing:
+        sentence = "There is no package %s for Python %d.%d on this system: try another, such as Python 3.12."
+        return sentence % ((missing.group(1),) + sys.version_info[:2])
+    last = [line.strip() for line in log.splitlines() if line.strip()][-1:]
+    return ": ".join([otherwise] + last)
+
+
+# --- the commands ---------------------------------------------------------------------------------
+
+
+def run(command, env=None):
+    """Run a program to its end; its status. Ctrl-C reaches it as well: wait for it, leave nothing behind."""
+    child = subprocess.Popen(command, cwd=ROOT, env=env)
+    before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+    try:
+        return child.wait()
+    except KeyboardInterrupt:
+        with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            child.wait(timeout=8)
+        raise
+    finally:
+        if child.poll() is None:
+            child.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                child.wait(timeout=5)
+            child.kill()
+        signal.signal(signal.SIGTERM, before)
+
+
+def course_variables():
+    """The environment variables of every program started here."""
+    paths = [str(ROOT)] + [path for path in [os.environ.get("PYTHONPATH")] if path]
+    return dict(os.environ, PYTHONPATH=os.pathsep.join(paths))
+
+
+def start(browser=True, port=None):
+    """JupyterLab at the first notebook, until Ctrl-C."""
+    if port is not None:
+        try_port(port)
+    python = environment()
+    if any(name in os.environ for name in ("JUPYTERHUB_USER", "COLAB_RELEASE_TAG")):
+        print("You are in Jupyter already: open %s in its file browser." % FIRST_NOTEBOOK.as_posix())
+        return 0
+    env = course_variables()
+    settings = [str(ROOT / ".jupyter")] + [path for path in [env.get("JUPYTER_CONFIG_PATH")] if path]
+    env["JUPYTER_CONFIG_PATH"] = os.pathsep.join(settings)
+    if python == str(venv_python()):
+        env["JUPYTERLAB_WORKSPACES_DIR"] = str(VENV / "course-workspaces")   # apart from your other work
+    command = [python, "-m", "jupyterlab", str(ROOT / FIRST_NOTEBOOK)]
+    command += ["--ServerApp.root_dir=%s" % ROOT, "--ServerApp.ip=127.0.0.1"]
+    if port is not None:
+        command += ["--ServerApp.port=%d" % port, "--ServerApp.port_retries=0"]
+    if not browser:
+        command += ["--no-browser"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command += ["--allow-root"]
+    print("Starting JupyterLab. Keep this window open; Ctrl-C in it ends the course.", flush=True)
+    try:
+        return run(command, env)
+    except KeyboardInterrupt:
+        print("JupyterLab is closed; your notebooks are as you saved them.")
+        return 0
+
+
+def try_port(port):
+    """Trouble where the port cannot be had."""
+    trial = socket.socket()
+    if os.name != "nt":
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)          # a port just left is free
+    try:
+        trial.bind(("127.0.0.1", port))
+        return
+    except PermissionError:
+        sentence = "Port %d is reserved by the system: choose one above 1023."
+    except OSError:
+        sentence = "Port %d is in use. Choose another, or leave --port away and a free one is found."
+    finally:
+        trial.close()
+    raise Trouble(sentence % port)
+
+
+def test(arguments):
+    """All there is to test in one call of pytest (pyproject.toml says what); your progress is not touched."""
+    python = environment(tests=True)
+    with tempfile.TemporaryDirectory() as folder:
+        env = dict(course_variables(), COURSE_PROGRESS=str(Path(folder, "progress.json")))
+        return run([python, "-m", "pytest"] + arguments, env)
+
+
+def exercises(check):
+    command = [environment(), "-m", "helpers.exercise_notebooks"] + (["--check"] if check else [])
+    return run(command, course_variables())
+
+
+def progress():
+    file = os.environ.get("COURSE_PROGRESS") or str(ROOT / "exercises" / "progress.json")
+    return run([environment(), "-m", "helpers.checks", file], course_variables())
+
+
+def port_number(text):
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535, not %r" % text)
+    return int(text)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        prog="course.py", description=__doc__.partition("\n\nWhere")[0], allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter, usage="python3 course.py [command] [options]",
+    )
+    commands = ["start", "test", "exercises", "progress"]
+    parser.add_argument("command", nargs="?", default="start", choices=commands)
+    parser.add_argument("--no-browser", action="store_true", help="start: print the address, open no browser")
+    parser.add_argument("--port", type=port_number, metavar="N", help="start: use this port")
+    parser.add_argument("--check", action="store_true", help="exercises: write nothing, tell what differs")
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    if arguments[:1] == ["--describe-yourself"]:
+        print(self_description("--tests" in arguments))
+        return 0
+    try:
+        if arguments[:1] == ["test"]:
+            return test(arguments[1:])
+        options = parse(arguments)
+        if options.command == "exercises":
+            return exercises(options.check)
+        if options.command == "progress":
+            return progress()
+        return start(not options.no_browser, options.port)
+    except Trouble as trouble:
+        print("\n%s" % trouble, file=sys.stderr)
+    except OSError as error:
+        print("\n%s" % os_trouble(error), file=sys.stderr)
+    except KeyboardInterrupt:
+        print("\nStopped. The same command goes on from here.", file=sys.stderr)
+        return 130
+    return 1
+
+
+def os_trouble(error):
+    """The sentence for an error of the operating system."""
+    if error.errno == errno.ENOSPC:
+        return DISK_FULL
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        sentence = (
+            "%s cannot be written. Copy the course to a folder of your own and run the command there; "
+            "on Windows, also close whatever uses .venv."
+        )
+        return sentence % (error.filename or ROOT)
+    return "The operating system says: %s" % error
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
