@@ -1,11 +1,12 @@
 """Pictures of what attention computes: arrays in, a `Picture` out.
 
-Read `style` (colours and sizes), then `arrays` (matrices, token strips, pipelines), `charts` (matplotlib); `svg` and
-`words` are what they draw and write with.
+Read `style` (colours and sizes), then `arrays` (matrices, token strips, pipelines), `heads` (one head at work, for
+the explorers) and `charts` (matplotlib). `svg` and `words` are what they draw and write with.
 """
 
 from helpers.figures.arrays import matrices, matrix, pipeline, tokens
 from helpers.figures.charts import bars, lines, scatter
 from helpers.figures.picture import Picture
+from helpers.figures.words import number
 
-__all__ = ["Picture", "bars", "lines", "matrices", "matrix", "pipeline", "scatter", "tokens"]
+__all__ = ["Picture", "bars", "lines", "matrices", "matrix", "number", "pipeline", "scatter", "tokens"]

@@ -7,7 +7,7 @@ from helpers.figures.style import ROLES, SMALL, TEXT, WIDTH, shade
 from helpers.figures.svg import Sheet
 from helpers.figures.words import number, numbered, rounded, shape_text, shorten, table, width
 
-GAP, CELL = 14, 26           # px between things, height of a cell
+GAP, ROW = 14, 26            # px between things, height of a row
 
 
 def matrix(M, title, rows=None, columns=None, role="A", digits=2, mark=None):
@@ -30,7 +30,7 @@ def matrix(M, title, rows=None, columns=None, role="A", digits=2, mark=None):
     draw(sheet, sheet.left + side, M, cell, role, digits, numbers, row_labels, column_labels, marks)
     if not numbers:
         sheet.note("Shaded by size; a − marks negative numbers." if (M < 0).any() and cell >= 12 else "Shaded by size.")
-    return Picture(title, text, svg=sheet.finish())
+    return Picture(title, text, sheet.finish())
 
 
 def matrices(items, title, rows=None, digits=2):
@@ -59,7 +59,7 @@ def matrices(items, title, rows=None, digits=2):
         draw(sheet, x, M, cell, role, digits, numbers, row_labels if i == 0 else None, None, [])
         x, bottom = x + widths[i] + 2 * GAP, max(bottom, sheet.top)
     sheet.top = bottom
-    return Picture(title, text, svg=sheet.finish())
+    return Picture(title, text, sheet.finish())
 
 
 def tokens(tokens, weights, title, query=None, digits=2):
@@ -99,18 +99,18 @@ def tokens(tokens, weights, title, query=None, digits=2):
             fill = "A" if not signed else "positive" if w >= 0 else "negative"
             sheet.rect(x + box / 2 - 11, base - tall if w >= 0 else base, 22, tall, fill, radius=2)
             y = base + down + 4
-            sheet.rect(x, y, box, CELL, fill, shade(w, largest), "Q" if i == query else "line",
+            sheet.rect(x, y, box, ROW, fill, shade(w, largest), "Q" if i == query else "line",
                        2.5 if i == query else 1, radius=4)
             sheet.text(x + box / 2, y + 17, shorten(words[i], 110, TEXT), anchor="middle",
                        weight="bold" if i == query else None)
-            sheet.text(x + box / 2, y + CELL + 15, number(w, digits), anchor="middle")
+            sheet.text(x + box / 2, y + ROW + 15, number(w, digits), anchor="middle")
             if i == query:
-                sheet.text(x + box / 2, y + CELL + 29, "query", SMALL, "Q", "middle", "bold")
+                sheet.text(x + box / 2, y + ROW + 29, "query", SMALL, "Q", "middle", "bold")
             x += box + 6
         if signed:
             sheet.line(sheet.left, base, x - 6, base, "soft")
-        sheet.top = base + down + 4 + CELL + (34 if query in line else 20)
-    return Picture(title, text, svg=sheet.finish())
+        sheet.top = base + down + 4 + ROW + (34 if query in line else 20)
+    return Picture(title, text, sheet.finish())
 
 
 def pipeline(steps, title):
@@ -147,7 +147,7 @@ def pipeline(steps, title):
             x += boxes[i]
         sheet.top += 52 + GAP
     sheet.top -= GAP
-    return Picture(title, text, svg=sheet.finish())
+    return Picture(title, text, sheet.finish())
 
 
 def draw(sheet, x, M, cell, role, digits, numbers, row_labels, column_labels, marks):
@@ -157,7 +157,7 @@ def draw(sheet, x, M, cell, role, digits, numbers, row_labels, column_labels, ma
             if numbers:
                 sheet.text(x + (j + 0.5) * cell, sheet.top + SMALL, shorten(label, cell - 4, SMALL), SMALL, "soft", "middle")
         sheet.top += SMALL + 7 if numbers else 0
-    y, high = sheet.top, CELL if numbers or len(M) <= 16 else 14
+    y, high = sheet.top, ROW if numbers or len(M) <= 16 else 14
     shown = [[rounded(v, digits) for v in row] for row in M]
     largest = max((abs(v) for row in shown for v in row if np.isfinite(v)), default=0)
     for i, row in enumerate(shown):

@@ -1,7 +1,7 @@
 """A sheet to draw on: collects shapes, gives SVG text. Colours are named as in `style`.
 
-The same drawing is made for two places. As an image that stands in a stored notebook it carries its own background and
-the light colours; live, inside a widget, it takes them from the theme's variables (`style.live_css`).
+A drawing takes its colours, the background too, from the theme's variables (`style.live_css`). `Picture.svg` puts
+the light colours in their place, for an image that stands in a stored notebook and that no style sheet reaches.
 """
 
 from xml.sax.saxutils import escape, quoteattr
@@ -13,8 +13,8 @@ from helpers.figures.words import wrap
 class Sheet:
     """Draw from the top down; `top` is where the next thing may begin."""
 
-    def __init__(self, title, description, width, live=False, pad=14):
-        self.title, self.description, self.width, self.live = title, description, width, live
+    def __init__(self, title, description, width, pad=14):
+        self.title, self.description, self.width = title, description, width
         self.parts = []
         self.left = pad
         self.top = pad
@@ -24,7 +24,11 @@ class Sheet:
         self.top += 7
 
     def colour(self, name):
-        return name if name == "none" else f"var(--sa-{name})" if self.live else LIGHT[name]
+        if name == "none":
+            return name
+        if name not in LIGHT:
+            raise ValueError(f"no colour {name!r}; there are {' '.join(LIGHT)}")
+        return f"var(--sa-{name})"
 
     def rect(self, x, y, w, h, fill="none", opacity=1, stroke=None, thick=1, radius=0, dash=None):
         self.parts.append(f'<rect x="{px(x)}" y="{px(y)}" width="{px(w)}" height="{px(h)}"'
@@ -65,7 +69,7 @@ class Sheet:
     def finish(self):
         """The whole SVG."""
         w, h = px(self.width), px(self.top + self.left)
-        ground = "" if self.live else f'<rect width="{w}" height="{h}" fill="{LIGHT["surface"]}"/>'
+        ground = f'<rect width="{w}" height="{h}" fill="{self.colour("surface")}"/>'
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img"'
                 f' aria-label={quoteattr(self.title)} font-family="{FONT}" style="max-width:100%;height:auto">'
                 f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
