@@ -1,10 +1,11 @@
 """The forward pass of the tiny model, on the functions of `helpers` and nothing else.
 
-Read `TinyModel.run`: embed, two layers of (norm, attend, add), a norm, the vocabulary. What it computes on the way is
-kept in a `Trace`, so that a notebook can look at any of it.
+Read `TinyModel.run`: embed, two layers of (norm, attend, add), a norm, the vocabulary. What it computes on the
+way is kept in a `Trace`, so that a notebook can look at any of it.
 """
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -104,14 +105,19 @@ class TinyModel:
     def tokens(self, text):
         """The words of `text` (a string or a list of words) with "<bos>" in front.
 
-        Raises ValueError naming the first word the model does not know, or the lengths when the text is too long.
+        Raises TypeError for anything but words, ValueError for a word the model does not know (naming the nearest
+        it knows) or too long a text.
         """
         words = text.split() if isinstance(text, str) else list(text)
         if not words or words[0] != "<bos>":
             words = ["<bos>", *words]
         for word in words:
+            if not isinstance(word, str):
+                raise TypeError(f"the tiny model reads words, a string or a list of strings; got {word!r}")
             if word not in self.vocab:
-                raise ValueError(f"the tiny model does not know {word!r}; it knows: {' '.join(self.vocab)}")
+                near = get_close_matches(word.lower(), self.vocab, n=3, cutoff=0.5)
+                raise ValueError(f"the tiny model does not know {word!r}; "
+                                 + (f"nearest: {', '.join(near)}" if near else "its words are in model.vocab"))
         if len(words) > self.n_max:
             raise ValueError(f"the tiny model reads at most {self.n_max} tokens, got {len(words)}")
         return words
@@ -120,7 +126,8 @@ class TinyModel:
         """Run the model over a text and keep what it computes.
 
         text : a string of known words, or a list of them.  without : (layer, head) pairs to switch off.
-        Returns a Trace.  Raises ValueError for an unknown word, too long a text, or a head that does not exist.
+        Returns a Trace.  Raises ValueError for a word it does not know, too long a text, or a head that does not
+        exist.
         """
         off = set(without)
         for layer, head in off:
@@ -134,7 +141,8 @@ class TinyModel:
         traces = []
         for number, layer in enumerate(self.layers):
             N = layer_norm(X, layer.gamma, layer.beta)                 # (n, d_model)
-            Q, K, V = (split_heads(N @ W, self.n_heads) for W in (layer.W_q, layer.W_k, layer.W_v))   # (h, n, d)
+            Q, K, V = (split_heads(N @ W, self.n_heads)                # (n, h·d) -> (h, n, d)
+                       for W in (layer.W_q, layer.W_k, layer.W_v))
             S = scaled_scores(Q, K)                                    # (h, n, n)
             A = attention_weights(S, mask)                             # (h, n, n)
             Z = A @ V                                                  # (h, n, d_v)
@@ -171,6 +179,8 @@ def load(path=WEIGHTS):
         return TinyModel([str(word) for word in arrays["vocab"]], arrays["E"], arrays["P"], layers,
                          arrays["gamma"], arrays["beta"], arrays["W_t"], int(arrays["n_heads"]))
     except FileNotFoundError:
-        raise FileNotFoundError(f"no weights at {path}: python -m helpers.tiny_model.train makes them") from None
+        raise FileNotFoundError(
+            f"no weights at {path}; make them with python -m helpers.tiny_model.train") from None
     except Exception as err:
-        raise ValueError(f"{path} is damaged ({err}); python -m helpers.tiny_model.train makes it anew") from err
+        raise ValueError(
+            f"{path} is damaged ({err}); make it anew with python -m helpers.tiny_model.train") from err
