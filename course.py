@@ -38,6 +38,7 @@ import socket
 import subprocess
 import sysconfig
 import tempfile
+import threading
 import time
 import tomllib
 from pathlib import Path
@@ -46,8 +47,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 UNFINISHED = VENV / "course-unfinished"       # there while .venv is being made; still there: it was cut short
 LOCK = VENV / "course-lock"                   # held while .venv is being made or mended
-PIP_LOG = VENV / "course-pip.log"
-FIRST_NOTEBOOK = Path("notebooks", "00_start_here.ipynb")
+FIRST_NOTEBOOK = "notebooks/00_start_here.ipynb"
 
 COMPARE = {
     ">=": operator.ge, "<=": operator.le, "==": operator.eq,
@@ -231,19 +231,20 @@ def install(tests):
     """What is lacking goes into .venv, this folder onto its path: `import helpers` finds what you read."""
     found = look(tests)
     if not found:
-        raise Trouble("The Python in %s does not start. Delete that folder, then run the command again." % VENV)
+        raise Trouble("The Python in %s does not start. Delete that folder and run the command again." % VENV)
     if found["lacking"]:
         if UNFINISHED.exists():
-            print("Step 2 of 2: the packages; pip says what it does ...", flush=True)
+            print("Step 2 of 2: the packages ...", flush=True)
         else:
             print("Adding to .venv: %s" % ", ".join(found["lacking"]), flush=True)
-        PIP_LOG.unlink(missing_ok=True)
         elsewhere = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX")
         env = {name: value for name, value in os.environ.items() if name not in elsewhere}
-        pip = [str(venv_python()), "-m", "pip", "--disable-pip-version-check", "--log", str(PIP_LOG)]
-        if run(pip + ["install"] + requirements(tests), env):
-            log = PIP_LOG.read_text(encoding="utf-8", errors="replace") if PIP_LOG.exists() else ""
-            raise Trouble(explain(log, "The packages could not be installed; pip says why above"))
+        env.update(PYTHONIOENCODING="utf-8", PIP_DISABLE_PIP_VERSION_CHECK="1")
+        pip = [str(venv_python()), "-m", "pip", "install", "--progress-bar=off"]
+        heard = []
+        if run(pip + requirements(tests), env, heard):
+            print("".join(["What pip said at the end:\n"] + heard[-12:]), file=sys.stderr)
+            raise Trouble(explain("".join(heard), "The packages could not be installed"))
     here = "import sys; sys.path.append(%s)\n" % ascii(str(ROOT))
     Path(found["packages"], "self_attention_course.pth").write_text(here, encoding="utf-8")
     UNFINISHED.unlink(missing_ok=True)
@@ -271,11 +272,17 @@ def explain(log, otherwise):
 # --- the commands ---------------------------------------------------------------------------------
 
 
-def run(command, env=None):
-    """Run a program to its end; its status. Ctrl-C reaches it as well: wait for it, leave nothing behind."""
-    child = subprocess.Popen(command, cwd=ROOT, env=env)
+def run(command, env=None, heard=None):
+    """Run a program to its end; its status. Ctrl-C reaches it as well: wait for it, leave nothing behind.
+
+    With a list `heard` the program's output goes there, and one line on the screen shows what it is at.
+    """
+    pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8", "errors": "replace"}
+    child = subprocess.Popen(command, cwd=ROOT, env=env, **({} if heard is None else pipe))
     before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     try:
+        if heard is not None:
+            follow(child.stdout, heard)
         return child.wait()
     except KeyboardInterrupt:
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -290,6 +297,37 @@ def run(command, env=None):
         signal.signal(signal.SIGTERM, before)
 
 
+def follow(output, heard):
+    """Collect the lines of a running pip; show the seconds and its last line, on a terminal in one place."""
+
+    def listen():
+        for line in output:
+            heard.append(line)
+
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    begun, shown, live = time.monotonic(), 0, sys.stdout.isatty()
+    while listener.is_alive():
+        listener.join(0.25)
+        seconds = time.monotonic() - begun
+        if live or seconds - shown >= 5:
+            shown = seconds
+            line = "%4d s  %s" % (seconds, in_short(heard[-1] if heard else ""))
+            room = shutil.get_terminal_size().columns - 1
+            print("\r" + line[:room].ljust(room) if live else line, end="" if live else "\n", flush=True)
+    if live:
+        print()
+
+
+def in_short(line):
+    """A line of pip's, cut to what it is about."""
+    if line.startswith("Installing collected packages"):
+        return "Installing %d packages" % len(line.split(","))
+    if line.startswith("Successfully installed"):
+        return "%d packages installed" % (len(line.split()) - 2)
+    return ascii(line.strip().partition(" (from ")[0])[1:-1]
+
+
 def course_variables():
     """The environment variables of every program started here."""
     paths = [str(ROOT)] + [path for path in [os.environ.get("PYTHONPATH")] if path]
@@ -302,15 +340,15 @@ def start(browser=True, port=None):
         try_port(port)
     python = environment()
     if any(name in os.environ for name in ("JUPYTERHUB_USER", "COLAB_RELEASE_TAG")):
-        print("You are in Jupyter already: open %s in its file browser." % FIRST_NOTEBOOK.as_posix())
+        print("You are in Jupyter already: open %s in its file browser." % FIRST_NOTEBOOK)
         return 0
     env = course_variables()
     settings = [str(ROOT / ".jupyter")] + [path for path in [env.get("JUPYTER_CONFIG_PATH")] if path]
     env["JUPYTER_CONFIG_PATH"] = os.pathsep.join(settings)
     if python == str(venv_python()):
         env["JUPYTERLAB_WORKSPACES_DIR"] = str(VENV / "course-workspaces")   # apart from your other work
-    command = [python, "-m", "jupyterlab", str(ROOT / FIRST_NOTEBOOK)]
-    command += ["--ServerApp.root_dir=%s" % ROOT, "--ServerApp.ip=127.0.0.1"]
+    command = [python, "-m", "jupyterlab", "--log-level=WARN", "--ServerApp.root_dir=%s" % ROOT]
+    command += ["--ServerApp.ip=127.0.0.1", "--LabApp.default_url=/lab/tree/%s" % FIRST_NOTEBOOK]
     if port is not None:
         command += ["--ServerApp.port=%d" % port, "--ServerApp.port_retries=0"]
     if not browser:
