@@ -3,9 +3,9 @@
     explorers.similarity()                       # as the last expression of a cell
     explorers.step_through("i love apples")      # any text of the tiny model's words
 
-`Explorer` holds what all have in common; `OneHead` adds the choice of text, layer, head and query. An explorer only
-wires: the model computes, `figures` draws. Without a running kernel its display shows the picture of its state, and
-where no picture can be shown, the numbers as text.
+`Explorer` holds what all have in common; `OneHead` adds the choice of text, layer, head and query. An
+explorer only wires: the model computes, `figures` draws. Without a running kernel its display shows the
+picture of its state, and where no picture can be shown, the numbers as text.
 """
 
 import contextlib

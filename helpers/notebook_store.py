@@ -2,8 +2,8 @@
 
     python -m helpers.notebook_store notebooks/01_embeddings.ipynb …
 
-Left out of what is stored: widget views and widget state (a saved view hides the picture beside it), times, and the
-versions of Python and of the machine. A cell that fails is shown, the file stays as it was, and the exit status is 1.
+Left out of what is stored: widget views and widget state (a saved view hides the picture beside it), times,
+and the version of Python. A cell that fails is shown, the file stays as it was, and the exit status is 1.
 """
 
 import argparse
@@ -15,8 +15,9 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-LANGUAGE = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py", "mimetype": "text/x-python",
-            "name": "python", "nbconvert_exporter": "python", "pygments_lexer": "ipython3", "version": "3"}
+LANGUAGE = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
+            "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
+            "pygments_lexer": "ipython3", "version": "3"}
 WIDGET_KINDS = ("application/vnd.jupyter.widget-view+json", "application/vnd.jupyter.widget-state+json")
 
 
@@ -33,7 +34,10 @@ def strip(notebook):
 
 
 def store(path, timeout=120):
-    """Run the notebook at `path` in its own folder and write it back with its outputs. Raises what nbclient raises."""
+    """Run the notebook at `path` in its own folder and write it back with its outputs.
+
+    Raises what nbclient raises, for a cell that fails, takes too long, or kills the kernel.
+    """
     path = Path(path)
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
@@ -47,7 +51,8 @@ def store(path, timeout=120):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(prog="python -m helpers.notebook_store", description=__doc__.split("\n")[0])
+    about = __doc__.split("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m helpers.notebook_store", description=about)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.ipynb")
     failed = False
     for path in parser.parse_args(arguments).files:

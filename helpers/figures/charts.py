@@ -1,109 +1,259 @@
-"""Charts through matplotlib, drawn off screen: `scatter`, `lines`, `bars`. Each comes as PNG with its text form."""
+"""Charts: `scatter`, `lines`, `bars`. Arrays in, a Picture out.
 
-import io
+They are drawn as SVG by hand and not through matplotlib: a PNG reaches JupyterLab without alt text, and
+nbval does not compare it, so that any picture would pass. Groups and curves differ in mark or dash as well
+as in colour.
+"""
 
-import matplotlib
+import math
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from helpers.figures.picture import Picture
-from helpers.figures.style import LIGHT
-from helpers.figures.words import number, table
+from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
+from helpers.figures.svg import Sheet, px
+from helpers.figures.words import number, rounded, short_number, shorten, table, width
 
-COLOURS = [LIGHT[name] for name in ("K", "Q", "V", "A", "positive", "negative")]
-MARKERS = "osD^vP"
-DASHES = ["-", "--", "-.", ":", (0, (5, 1, 1, 1)), (0, (1, 2))]
-LOOKS = {"font.family": "DejaVu Sans", "font.size": 11, "axes.spines.top": False, "axes.spines.right": False,
-         "axes.grid": True, "grid.color": LIGHT["line"], "grid.linewidth": 0.5, "axes.axisbelow": True,
-         "axes.titlesize": 12, "axes.titleweight": "bold", "axes.titlelocation": "left", "text.color": LIGHT["ink"],
-         "axes.labelcolor": LIGHT["ink"], "axes.edgecolor": LIGHT["soft"], "xtick.color": LIGHT["soft"],
-         "ytick.color": LIGHT["soft"], "legend.frameon": False, "text.usetex": False}
+COLOURS = ("K", "Q", "V", "A", "positive", "negative")
+DASHES = (None, "7 4", "2 3", "10 3 2 3", "14 5", "1 5")
+MARK = 4.5                                   # half the size of a mark
 
 
 def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
-    """Labelled points in the plane.
+    """Labelled points in the plane, one px worth the same on both axes: distances and angles are true.
 
-    points : (n, 2), labels : n words, groups : n names or None; each group has its own colour and mark.
+    points : (n, 2), labels : n words, groups : n names or None.  Raises ValueError when they do not fit.
     """
     points = np.asarray(points, dtype=float)
-    if points.ndim != 2 or points.shape[1] != 2 or len(points) != len(labels):
-        raise ValueError(f"points must have shape (n, 2) with a label each: points {points.shape}, {len(labels)} labels")
-    groups = [""] * len(points) if groups is None else [str(g) for g in groups]
-    if len(groups) != len(points):
-        raise ValueError(f"groups must hold a name for each point: {len(groups)} names, {len(points)} points")
-    names = list(dict.fromkeys(groups))
-
-    def paint(ax):
-        for i, name in enumerate(names):
-            here = [k for k, g in enumerate(groups) if g == name]
-            ax.scatter(points[here, 0], points[here, 1], color=COLOURS[i % 6], marker=MARKERS[i % 6], s=36,
-                       label=name or None)
-        for (x, y), label in zip(points, labels, strict=True):
-            ax.annotate(str(label), (x, y), xytext=(5, 4), textcoords="offset points", fontsize=10)
-        ax.margins(0.12)
-        if any(names):
-            ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-
-    rows = [[str(label), *([g] if any(names) else []), number(x), number(y)]
-            for (x, y), label, g in zip(points, labels, groups, strict=True)]
-    header = ["", *(["group"] if any(names) else []), xlabel or "x", ylabel or "y"]
-    return chart(paint, title, table(rows, header), xlabel, ylabel, (7.2, 4.8))
+    if points.ndim != 2 or points.shape[1] != 2 or not len(points) or not np.isfinite(points).all():
+        raise ValueError(f"points must be finite numbers of shape (n, 2), n at least 1; got {points.shape}")
+    if len(labels) != len(points) or (groups is not None and len(groups) != len(points)):
+        raise ValueError(f"a label and a group go with each of the {len(points)} points: {len(labels)} labels"
+                         + ("" if groups is None else f", {len(groups)} groups"))
+    names = list(dict.fromkeys(map(str, groups))) if groups is not None else []
+    which = [names.index(str(g)) for g in groups] if names else [0] * len(points)
+    key = max(width(name, TEXT) for name in names) + 40 if names else 0
+    sheet = Sheet(title, f"{len(points)} labelled points.", 720 + key)
+    low, high = points.min(axis=0), points.max(axis=0)
+    scale = max((high - low) / (600, 380)) or 1.0                # what one px is worth
+    middle, half = (low + high) / 2, np.array([340, 215]) * scale
+    (left, bottom), (right, top) = middle - half, middle + half
+    axes = Axes(sheet, 680, 430, (left, right), (bottom, top), xlabel, ylabel)
+    where = [(axes.x(x), axes.y(y)) for x, y in points]
+    for (x, y), g in zip(where, which, strict=True):
+        mark(sheet, x, y, g)
+    taken = [(x - MARK - 1, y - MARK - 1, x + MARK + 1, y + MARK + 1) for x, y in where]
+    for (x, y), label in zip(where, labels, strict=True):
+        label = shorten(label, LABEL_MOST, CHART_TEXT)
+        taken.append(spot(x, y, width(label, CHART_TEXT), taken, axes))
+        sheet.text(taken[-1][0], taken[-1][3] - 3, label, CHART_TEXT)
+    for g, name in enumerate(names):
+        mark(sheet, 720, axes.top + 12 + g * 22, g)
+        sheet.text(732, axes.top + 16 + g * 22, name)
+    rows = [[str(label), *([names[g]] if names else []), number(x), number(y)]
+            for (x, y), label, g in zip(points, labels, which, strict=True)]
+    header = ["", *(["group"] if names else []), xlabel or "x", ylabel or "y"]
+    return Picture(title, f"{title}\n{table(rows, header)}", sheet.finish())
 
 
 def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
-    """Curves over the same x.  x : (n,), series : {name: (n,)}."""
+    """Curves over the same x, each with its name at its end.
+
+    x : (n,), rising, series : {name: (n,)}.  Raises ValueError when lengths differ, or when a logarithm is
+    asked of what is not positive.
+    """
     x = np.asarray(x, dtype=float)
     series = {str(name): np.asarray(y, dtype=float) for name, y in series.items()}
+    if x.ndim != 1 or not len(x) or not series or not np.isfinite(x).all() or (np.diff(x) <= 0).any():
+        raise ValueError(f"lines needs at least one curve and finite, rising x of shape (n,); got {x.shape}")
     for name, y in series.items():
-        if y.shape != x.shape or x.ndim != 1:
-            raise ValueError(f"{name} must have a value for each x: x {x.shape}, {name} {y.shape}")
+        if y.shape != x.shape or not np.isfinite(y).all():
+            raise ValueError(f"{name} must have a finite number for each x: x {x.shape}, {name} {y.shape}")
+    everything = np.concatenate(list(series.values()))
+    for flag, values, axis in ((logx, x, "x"), (logy, everything, "y")):
+        if flag and values.min() <= 0:
+            raise ValueError(f"log{axis} needs positive numbers, the least is {values.min():g}")
+    key = max(width(name, TEXT) for name in series) + 16 if len(series) > 1 else PAD
+    sheet = Sheet(title, f"Curves over {xlabel or 'x'}: {', '.join(series)}.", min(640 + key, WIDTH))
+    bottom, top = everything.min(), everything.max()
+    if logy:
+        bottom, top = bottom / 1.25, top * 1.25
+    else:
+        room = (top - bottom) * 0.06 or abs(top) * 0.1 or 1.0
+        bottom, top = (0.0 if 0 <= bottom < 0.4 * top else bottom - room), top + room
+    axes = Axes(sheet, 600 - (640 + key - sheet.width), 300, (x[0], x[-1]), (bottom, top), xlabel, ylabel, logx, logy,
+                xticks=x if len(x) <= 8 else None)
+    ends = []
+    for i, (name, y) in enumerate(series.items()):
+        dots = [(axes.x(a), axes.y(b)) for a, b in zip(x, y, strict=True)]
+        way = "M" + "L".join(f"{px(a)} {px(b)}" for a, b in dots)
+        sheet.path(way, stroke=COLOURS[i % 6], thick=2.2, dash=DASHES[i % 6])
+        if len(x) <= 16:
+            for a, b in dots:
+                mark(sheet, a, b, i)
+        ends.append([dots[-1][1], name])
+    if len(series) > 1:
+        for y, name in spread_out(sorted(ends), 17, axes.top, axes.top + axes.high):
+            sheet.text(axes.left + axes.wide + 12, y + 4, shorten(name, key, TEXT))
+    at = range(len(x)) if len(x) <= 12 else sorted({round(i * (len(x) - 1) / 8) for i in range(9)})
+    rows = [[short_number(x[i]), *(short_number(f"{y[i]:.3g}") for y in series.values())] for i in at]
+    return Picture(title, f"{title}\n{table(rows, [xlabel or 'x', *series])}", sheet.finish())
 
-    def paint(ax):
-        for i, (name, y) in enumerate(series.items()):
-            ax.plot(x, y, color=COLOURS[i % 6], linestyle=DASHES[i % 6], linewidth=2, label=name,
-                    marker=MARKERS[i % 6] if len(x) <= 16 else None, markersize=5)
-        if logx:
-            ax.set_xscale("log", base=2 if np.all(np.log2(x) % 1 == 0) else 10)
-        if logy:
-            ax.set_yscale("log")
-        if len(series) > 1:
-            ax.legend()
 
-    few = x if len(x) <= 12 else x[np.round(np.linspace(0, len(x) - 1, 9)).astype(int)]
-    at = [int(np.flatnonzero(x == value)[0]) for value in few]
-    rows = [[f"{x[i]:.4g}", *(f"{y[i]:.3g}" for y in series.values())] for i in at]
-    return chart(paint, title, table(rows, [xlabel or "x", *series]), xlabel, ylabel)
+def bars(labels, values, title, ylabel="", digits=2):
+    """A level bar for each label, its number at the end; ylabel says what is measured.
 
-
-def bars(labels, values, title, ylabel=""):
-    """A bar for each label, its number on top.  labels : n words, values : (n,)."""
+    labels : n words, values : (n,).  Raises ValueError when the lengths differ.
+    """
     values = np.asarray(values, dtype=float)
-    if values.shape != (len(labels),):
-        raise ValueError(f"values must hold a number for each label: {len(labels)} labels, values {values.shape}")
+    if values.ndim != 1 or not len(values) or len(labels) != len(values) or not np.isfinite(values).all():
+        raise ValueError(f"values must hold a finite number for each label, at least one: {len(labels)} labels, "
+                         f"values {values.shape}")
+    labels = [str(label) for label in labels]
+    sheet = Sheet(title, f"{len(values)} bars.", 640)
+    if ylabel:
+        sheet.top -= 6
+        sheet.note(ylabel)
+        sheet.top += 8
+    left = sheet.left + max(min(width(label, TEXT), 220) for label in labels) + 10
+    level_bars(sheet, left, sheet.top, sheet.width - PAD - left, values, digits)
+    for i, label in enumerate(labels):
+        sheet.text(left - 10, sheet.top + i * ROW + 18, shorten(label, 220, TEXT), anchor="end")
+    sheet.top += len(values) * ROW
+    rows = [[label, number(v, digits)] for label, v in zip(labels, values, strict=True)]
+    return Picture(title, "\n".join(filter(None, [title, ylabel, table(rows)])), sheet.finish())
 
-    def paint(ax):
-        drawn = ax.bar(range(len(values)), values, 0.7,
-                       color=[COLOURS[4] if v >= 0 else COLOURS[5] for v in values], edgecolor=LIGHT["soft"])
-        ax.bar_label(drawn, [number(v) for v in values], padding=2, fontsize=10)
-        long = max(map(len, map(str, labels)), default=0) * len(values) > 70
-        ax.set_xticks(range(len(values)), [str(label) for label in labels], rotation=40 if long else 0,
-                      ha="right" if long else "center")
-        ax.grid(axis="x", visible=False)
-        ax.axhline(0, color=LIGHT["soft"], linewidth=0.8)
-        ax.margins(y=0.12)
 
-    return chart(paint, title, table([[str(a), number(b)] for a, b in zip(labels, values, strict=True)]), "", ylabel)
+def level_bars(sheet, x, y, room, values, digits=2, fills=None, inks=None, words=None):
+    """Level bars from a common zero within `room` px, each with its number at its end.
+
+    fills, inks : a colour for each bar and its number; words : what is written in place of the number.
+    """
+    shown = [rounded(v, digits) for v in values]
+    words = words or [number(v, digits) for v in shown]
+    label = max(width(word, TEXT) for word in words) + 8
+    largest_up, largest_down = max(0, *shown, 0), max(0, *(-v for v in shown), 0)
+    unit = (room - label * (2 if largest_down else 1)) / ((largest_up + largest_down) or 1)
+    zero = x + (label + largest_down * unit if largest_down else 0)
+    for i, v in enumerate(shown):
+        long = round(abs(v) * unit)
+        sheet.rect(zero if v >= 0 else zero - long, y + i * ROW + 5, long, ROW - 10,
+                   fills[i] if fills else "positive" if v >= 0 else "negative", radius=2)
+        sheet.text(zero + long + 6 if v >= 0 else zero - long - 6, y + i * ROW + 18, words[i],
+                   colour=inks[i] if inks else "ink", anchor="start" if v >= 0 else "end")
+    sheet.line(zero, y, zero, y + len(shown) * ROW, "soft")
 
 
-def chart(paint, title, description, xlabel, ylabel, size=(7.2, 3.8)):
-    """Everything charts have in common. No pyplot: nothing is kept open, and the reader's settings do not matter."""
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(LOOKS)
-        figure = Figure(figsize=size, layout="constrained", dpi=110)
-        ax = figure.subplots()
-        paint(ax)
-        ax.set(title=title, xlabel=xlabel, ylabel=ylabel)
-        file = io.BytesIO()
-        figure.savefig(file, format="png", metadata={"Software": None})
-    return Picture(title, f"{title}\n{description}", png=file.getvalue())
+CHART_TEXT, LABEL_MOST = 12, 140
+
+
+class Axes:
+    """A plot area with ticks, grid and labels, and the way from numbers to px. It draws itself on the sheet."""
+
+    def __init__(self, sheet, wide, high, xs, ys, xlabel, ylabel, logx=False, logy=False, xticks=None):
+        self.logx, self.logy, self.xs, self.ys = logx, logy, xs, ys
+        yticks = ticks(*ys, logy)
+        xticks = ticks(*xs, logx) if xticks is None else list(xticks)
+        side = max(width(short_number(t), SMALL) for t in yticks) + 8 + (18 if ylabel else 0)
+        self.left, self.top, self.wide, self.high = sheet.left + side, sheet.top + 4, wide - side, high
+        if not logx and self.crowded(xticks):
+            xticks = ticks(*xs, logx)
+        for t in yticks:
+            sheet.line(self.left, self.y(t), self.left + self.wide, self.y(t), "line", 0.6)
+        for t in xticks:
+            sheet.line(self.x(t), self.top, self.x(t), self.top + high, "line", 0.6)
+        sheet.texts([(self.left - 6, self.y(t) + 4, short_number(t)) for t in yticks], SMALL, "soft", "end")
+        sheet.texts([(self.x(t), self.top + high + 16, short_number(t)) for t in xticks], SMALL, "soft")
+        sheet.path(f"M{px(self.left)} {px(self.top)}v{px(high)}h{px(self.wide)}", stroke="soft")
+        if ylabel:
+            middle = self.top + high / 2
+            sheet.text(sheet.left + 10, middle, ylabel, CHART_TEXT, "soft", "middle", turn=-90)
+        if xlabel:
+            sheet.text(self.left + self.wide / 2, self.top + high + 34, xlabel, CHART_TEXT, "soft", "middle")
+        sheet.top = self.top + high + (40 if xlabel else 20)
+
+    def crowded(self, xticks):
+        gaps = zip(xticks, xticks[1:], strict=False)
+        return any(self.x(b) - self.x(a) < width(short_number(b), SMALL) for a, b in gaps)
+
+    def x(self, value):
+        return half_px(self.left + share(value, *self.xs, self.logx) * self.wide)
+
+    def y(self, value):
+        return half_px(self.top + (1 - share(value, *self.ys, self.logy)) * self.high)
+
+
+def share(value, low, high, log):
+    """How far `value` is on the way from low to high, 0 … 1."""
+    if log:
+        value, low, high = math.log(value), math.log(low), math.log(high)
+    return (value - low) / (high - low) if high > low else 0.5
+
+
+def half_px(x):
+    """To the nearest half px: the last bits of different machines disappear."""
+    return round(float(x) * 2) / 2
+
+
+def ticks(low, high, log=False):
+    """About five round numbers between low and high; powers of ten for a logarithmic axis that spans some."""
+    if not high > low:
+        return [low]
+    if log:
+        first, last = math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9)
+        powers = [10.0**e for e in range(first, last + 1, max(1, (last - first) // 6))]
+        if len(powers) > 1:
+            return powers
+    raw = (high - low) / 5
+    size = 10 ** math.floor(math.log10(raw))
+    by = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw * (1 - 1e-9))
+    count = range(math.ceil(low / by - 1e-9), math.floor(high / by + 1e-9) + 1)
+    return [i * by for i in count if not log or i > 0]
+
+
+def mark(sheet, x, y, kind):
+    """A small mark: disc, square, diamond, triangle, ring or cross, in the colour that goes with it."""
+    colour, r = COLOURS[kind % 6], MARK
+    shape = (f"M{px(x - r)} {px(y)}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0z",
+             f"M{px(x - r)} {px(y - r)}h{2 * r}v{2 * r}h{-2 * r}z",
+             f"M{px(x)} {px(y - r - 1)}l{r + 1} {r + 1}l{-r - 1} {r + 1}l{-r - 1} {-r - 1}z",
+             f"M{px(x)} {px(y - r - 1)}l{r + 0.5} {2 * r}h{-2 * r - 1}z",
+             f"M{px(x - r)} {px(y)}a{r} {r} 0 1 0 {2 * r} 0a{r} {r} 0 1 0 {-2 * r} 0z",
+             f"M{px(x - r)} {px(y - r)}l{2 * r} {2 * r}m0 {-2 * r}l{-2 * r} {2 * r}")[kind % 6]
+    if kind % 6 < 4:
+        sheet.path(shape, colour)
+    else:
+        sheet.path(shape, stroke=colour, thick=2)
+
+
+def spot(x, y, long, taken, axes):
+    """A box for a label near (x, y), as (left, top, right, bottom), that covers as little as possible."""
+    best = None
+    for dx, dy in ((7, -6), (-7 - long, -6), (-long / 2, -20), (-long / 2, 8), (6, -18), (6, 6),
+                   (-6 - long, -18), (-6 - long, 6), (16, -6), (-16 - long, -6)):
+        box = (half_px(x + dx), half_px(y + dy), half_px(x + dx) + long, half_px(y + dy) + 13)
+        covered = sum(overlap(box[0], box[2], t[0], t[2]) * overlap(box[1], box[3], t[1], t[3]) for t in taken)
+        inside = (axes.left <= box[0] and box[2] <= axes.left + axes.wide
+                  and axes.top <= box[1] and box[3] <= axes.top + axes.high)
+        covered += 0 if inside else 100
+        if best is None or covered < best[0]:
+            best = (covered, box)
+        if not covered:
+            break
+    return best[1]
+
+
+def overlap(a, b, c, d):
+    """How much of the stretch from a to b lies between c and d."""
+    return max(0, min(b, d) - max(a, c))
+
+
+def spread_out(ends, gap, top, bottom):
+    """Labels at [y, name], rising in y, moved apart to `gap` px and kept between top and bottom."""
+    for i in range(1, len(ends)):
+        ends[i][0] = max(ends[i][0], ends[i - 1][0] + gap)
+    limit = bottom
+    for end in reversed(ends):
+        end[0] = min(end[0], limit)
+        limit = end[0] - gap
+    return ends

@@ -1,5 +1,7 @@
 """What every function of `figures` returns: one picture in the forms a notebook may need."""
 
+import base64
+import html
 import re
 from dataclasses import dataclass
 
@@ -8,25 +10,31 @@ from helpers.figures.style import LIGHT
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as SVG or PNG, with its text form. The last expression of a cell shows it."""
+    """A picture and its text form. The last expression of a cell shows it.
 
-    title: str                  # what to see
-    text: str                   # the same in words and numbers, for those who do not see it
-    drawing: str | None = None  # SVG whose colours are the theme's variables: for a live picture
-    png: bytes | None = None
+    JupyterLab shows SVG without alt text, and not at all in a notebook that it does not trust yet, such as
+    a fresh clone's; it does show `html`, an image with alt text and the text form below. Others take SVG or
+    text.
+    """
+
+    title: str        # what to see
+    text: str         # the same in words and numbers, title included, for those who do not see it
+    drawing: str      # SVG whose colours are the theme's variables: for a live picture
 
     @property
     def svg(self):
-        """The drawing in colours of its own: for a stored picture, which no theme reaches. None for a chart."""
-        return self.drawing and re.sub(r'(?<=")var\(--sa-(\w+)\)(?=")', lambda m: LIGHT[m[1]], self.drawing)
+        """The drawing in colours of its own: for a stored picture, which no theme reaches."""
+        return re.sub(r'(?<=")var\(--sa-(\w+)\)(?=")', lambda m: LIGHT[m[1]], self.drawing)
+
+    @property
+    def html(self):
+        """The picture as an image with alt text, and its text form to be opened below."""
+        data = base64.b64encode(self.svg.encode()).decode()
+        return (f'<img alt="{html.escape(self.title)}" src="data:image/svg+xml;base64,{data}">'
+                f"<details><summary>As text</summary><pre>{html.escape(self.text)}</pre></details>")
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        data, metadata = {"text/plain": self.text}, {}
-        for kind, content in (("image/svg+xml", self.svg), ("image/png", self.png)):
-            if content is not None:
-                data[kind] = content
-                metadata[kind] = {"alt": self.text}
-        return data, metadata
+        return {"text/html": self.html, "image/svg+xml": self.svg, "text/plain": self.text}
 
     def __repr__(self):
         return self.text

@@ -1,16 +1,16 @@
 """Colours and sizes of every picture, in one place.
 
-Q, K, V and A have a colour each, positive and negative numbers another; nothing else uses them. The four and orange are
-from the palette of Okabe and Ito (2008), darkened or lightened until text in them reads well on the theme's background;
-negative is a cool grey, so that the pair differs in the one direction that every kind of colour vision keeps.
-A colour never stands alone: names, numbers, signs and outlines say the same.
+Q, K, V and A have a colour each, positive and negative numbers another. The four and orange come from the
+palette of Okabe and Ito (2008), darkened or lightened until text in them reads well on the theme's
+background; negative is a cool grey, so that the pair differs in the direction that every kind of colour
+vision keeps. A colour never stands alone: names, numbers, signs and outlines say the same.
 """
 
 LIGHT = {
     "surface": "#ffffff",     # behind the picture
-    "panel": "#f3f5f7",       # boxes, tracks of bars
+    "panel": "#f1f3f5",       # boxes, the row that is meant
     "ink": "#1b1f24",         # text and numbers
-    "soft": "#545d68",        # captions, axes
+    "soft": "#545d68",        # captions, axes, what is masked
     "line": "#c5ccd3",        # hairlines
     "Q": "#b84300",           # vermillion
     "K": "#0067a5",           # blue
@@ -29,34 +29,36 @@ DARK = {
     "K": "#6cbcf5",
     "V": "#3fcfa3",
     "A": "#e59ac8",
-    "positive": "#c98a00",
+    "positive": "#d18f00",
     "negative": "#7d95aa",
 }
 ROLES = {"Q": "Q", "K": "K", "V": "V", "A": "A", "X": "ink", "S": "ink", "Z": "ink", "W": "ink"}
 
 FONT = "'DejaVu Sans', Verdana, 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
-TITLE, TEXT, SMALL = 15, 13, 11           # px
-WIDTH = 860                               # px: what fits a notebook cell without scrolling
-SHADES = 12                               # steps of a heat map
-DARKEST = 0.72                            # opacity of the last step: ink still reads on it, in both themes
+TITLE, TEXT, CELL, SMALL = 15, 13, 12, 11  # px
+PAD = 14                                   # around a picture
+WIDTH = 860                                # px: what fits a notebook cell without scrolling
+ROW = 26                                   # height of a line of cells or bars
+LABEL = 110                                # the most that a word may take
+SHADES = 12                                # steps of a heat map
+DARKEST = 0.6                              # opacity of the last step: ink still reads on it, in both themes
 
 
 def shade(value, largest):
     """The opacity of a heat map's cell, 0 … DARKEST in SHADES steps; both numbers as rounded for display.
 
-    Steps hang on the rounded numbers alone: what looks the same in figures looks the same in colour, on every machine.
+    Steps hang on the rounded numbers alone: what has the same numbers has the same colours, on every machine.
     """
-    if not largest:
+    if not largest or abs(value) == float("inf") or value != value:
         return 0.0
     return round(round(min(abs(value) / largest, 1) * SHADES) / SHADES * DARKEST, 2)
 
 
-def live_css(name="sa"):
-    """The style sheet of a live picture: JupyterLab's dark theme is told from its light one by an attribute."""
+def live_css():
+    """The style sheet of a live picture; JupyterLab marks its page when the theme is dark."""
     def variables(palette):
-        return "".join(f"--sa-{key}:{value};" for key, value in palette.items())
-    return (f".{name}{{{variables(LIGHT)}}}"
-            f'[data-jp-theme-light="false"] .{name}{{{variables(DARK)}}}')
+        return "".join(f"--sa-{name}:{colour};" for name, colour in palette.items())
+    return f'.sa{{{variables(LIGHT)}}}[data-jp-theme-light="false"] .sa{{{variables(DARK)}}}'
 
 
 def contrast(a, b):
@@ -73,10 +75,10 @@ def luminance(colour):
 
 def blend(colour, background, opacity):
     """`colour` at `opacity` over `background`, all "#rrggbb"."""
-    mixed = (round(255 * (opacity * c + (1 - opacity) * b)) for c, b in zip(rgb(colour), rgb(background), strict=True))
-    return "#" + "".join(f"{v:02x}" for v in mixed)
+    pairs = zip(rgb(colour), rgb(background), strict=True)
+    return "#" + "".join(f"{round(255 * (opacity * c + (1 - opacity) * b)):02x}" for c, b in pairs)
 
 
 def rgb(colour):
-    """"#rrggbb" as three numbers 0 … 1."""
+    """The colour "#rrggbb" as three numbers 0 … 1."""
     return [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]

@@ -1,81 +1,87 @@
 """A sheet to draw on: collects shapes, gives SVG text. Colours are named as in `style`.
 
-A drawing takes its colours, the background too, from the theme's variables (`style.live_css`). `Picture.svg` puts
-the light colours in their place, for an image that stands in a stored notebook and that no style sheet reaches.
+A drawing takes its colours, the background too, from the theme's variables (`style.live_css`). `Picture.svg`
+puts the light colours in their place, for an image in a stored notebook, which no style sheet reaches.
 """
 
 from xml.sax.saxutils import escape, quoteattr
 
-from helpers.figures.style import FONT, LIGHT, SMALL, TEXT, TITLE
+from helpers.figures.style import FONT, LIGHT, PAD, SMALL, TEXT, TITLE
 from helpers.figures.words import wrap
 
 
 class Sheet:
-    """Draw from the top down; `top` is where the next thing may begin."""
+    """Draw from the top down; `top` is where the next thing may begin, `left` the left edge."""
 
-    def __init__(self, title, description, width, pad=14):
+    def __init__(self, title, description, width):
         self.title, self.description, self.width = title, description, width
-        self.parts = []
-        self.left = pad
-        self.top = pad
-        for line in wrap(title, width - 2 * pad, TITLE):
-            self.text(pad, self.top + TITLE - 1, line, size=TITLE, weight="bold")
+        self.parts, self.left, self.top = [], PAD, PAD
+        for line in wrap(title, width - 2 * PAD, TITLE * 1.06):        # bold is wider
+            self.text(PAD, self.top + TITLE - 1, line, size=TITLE, weight="bold")
             self.top += TITLE + 5
         self.top += 7
 
     def colour(self, name):
-        if name == "none":
-            return name
-        if name not in LIGHT:
+        if name != "none" and name not in LIGHT:
             raise ValueError(f"no colour {name!r}; there are {' '.join(LIGHT)}")
-        return f"var(--sa-{name})"
+        return name if name == "none" else f"var(--sa-{name})"
 
-    def rect(self, x, y, w, h, fill="none", opacity=1, stroke=None, thick=1, radius=0, dash=None):
+    def rect(self, x, y, w, h, fill="none", opacity=1, stroke=None, thick=1, radius=0):
         self.parts.append(f'<rect x="{px(x)}" y="{px(y)}" width="{px(w)}" height="{px(h)}"'
                           + (f' rx="{px(radius)}"' if radius else "")
-                          + f' fill="{self.colour(fill)}"' + (f' fill-opacity="{opacity:g}"' if opacity != 1 else "")
-                          + self.stroke(stroke, thick, dash) + "/>")
+                          + self.filled(fill, opacity) + self.stroked(stroke, thick) + "/>")
+
+    def path(self, d, fill="none", opacity=1, stroke=None, thick=1, dash=None):
+        self.parts.append(f'<path d="{d}"{self.filled(fill, opacity)}{self.stroked(stroke, thick, dash)}/>')
 
     def line(self, x1, y1, x2, y2, stroke="line", thick=1, dash=None):
-        self.parts.append(f'<line x1="{px(x1)}" y1="{px(y1)}" x2="{px(x2)}" y2="{px(y2)}"'
-                          + self.stroke(stroke, thick, dash) + "/>")
-
-    def polygon(self, points, fill):
-        where = " ".join(f"{px(x)},{px(y)}" for x, y in points)
-        self.parts.append(f'<polygon points="{where}" fill="{self.colour(fill)}"/>')
+        self.path(f"M{px(x1)} {px(y1)}L{px(x2)} {px(y2)}", stroke=stroke, thick=thick, dash=dash)
 
     def arrow(self, x1, y, x2, stroke="soft"):
         """A level arrow from x1 to x2."""
         self.line(x1, y, x2 - 6, y, stroke, 1.5)
-        self.polygon([(x2 - 8, y - 4.5), (x2, y), (x2 - 8, y + 4.5)], stroke)
+        self.path(f"M{px(x2 - 8)} {px(y - 4.5)}L{px(x2)} {px(y)}L{px(x2 - 8)} {px(y + 4.5)}z", stroke)
 
-    def text(self, x, y, words, size=TEXT, colour="ink", anchor="start", weight=None):
-        self.parts.append(f'<text x="{px(x)}" y="{px(y)}" font-size="{size}" fill="{self.colour(colour)}"'
-                          + (f' text-anchor="{anchor}"' if anchor != "start" else "")
-                          + (f' font-weight="{weight}"' if weight else "") + f">{escape(str(words))}</text>")
+    def text(self, x, y, words, size=TEXT, colour="ink", anchor="start", weight=None, turn=0):
+        around = f' transform="rotate({turn} {px(x)} {px(y)})"' if turn else ""
+        looks = self.lettered(size, colour, anchor, weight) + around
+        self.parts.append(f'<text x="{px(x)}" y="{px(y)}"{looks}>{escape(str(words))}</text>')
+
+    def texts(self, items, size=TEXT, colour="ink", anchor="middle", weight=None):
+        """Many words that look alike, as (x, y, words)."""
+        inside = "".join(f'<text x="{px(x)}" y="{px(y)}">{escape(str(words))}</text>' for x, y, words in items)
+        self.parts.append(f"<g{self.lettered(size, colour, anchor, weight)}>{inside}</g>" if inside else "")
 
     def note(self, words):
-        """A line of small print below what is drawn so far."""
+        """Small print below what is drawn so far."""
         for line in wrap(words, self.width - 2 * self.left, SMALL):
-            self.text(self.left, self.top + SMALL, line, SMALL, "soft")
             self.top += SMALL + 5
+            self.text(self.left, self.top, line, SMALL, "soft")
 
-    def stroke(self, name, thick, dash):
+    def filled(self, fill, opacity):
+        return f' fill="{self.colour(fill)}"' + (f' fill-opacity="{opacity:g}"' if opacity != 1 else "")
+
+    def stroked(self, name, thick, dash=None):
         if not name:
             return ""
         return (f' stroke="{self.colour(name)}" stroke-width="{thick:g}"'
                 + (f' stroke-dasharray="{dash}"' if dash else ""))
 
+    def lettered(self, size, colour, anchor, weight):
+        return (f' font-size="{size}" fill="{self.colour(colour)}"'
+                + (f' text-anchor="{anchor}"' if anchor != "start" else "")
+                + (f' font-weight="{weight}"' if weight else ""))
+
     def finish(self):
         """The whole SVG."""
-        w, h = px(self.width), px(self.top + self.left)
-        ground = f'<rect width="{w}" height="{h}" fill="{self.colour("surface")}"/>'
-        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img"'
-                f' aria-label={quoteattr(self.title)} font-family="{FONT}" style="max-width:100%;height:auto">'
+        w, h = px(self.width), px(self.top + PAD)
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}"'
+                f' role="img" aria-label={quoteattr(self.title)} font-family="{FONT}"'
+                ' style="max-width:100%;height:auto">'
                 f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
-                f"{ground}{''.join(self.parts)}</svg>")
+                f'<rect width="{w}" height="{h}" fill="{self.colour("surface")}"/>{"".join(self.parts)}</svg>')
 
 
 def px(x):
     """A length with at most one decimal."""
-    return f"{round(float(x), 1):g}"
+    return f"{round(float(x), 1) + 0.0:g}"

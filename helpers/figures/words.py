@@ -5,6 +5,8 @@ import unicodedata
 
 import numpy as np
 
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
 
 def rounded(x, digits=2):
     """`x` as the float that is shown: numbers that sit on a rounding edge fall the same way on every machine.
@@ -26,11 +28,18 @@ def number(x, digits=2):
     return "−" + text if x < 0 else text
 
 
+def short_number(x):
+    """`x` in as many digits as it needs, at most four that count: for axes."""
+    x = float(f"{float(x):.4g}")
+    text = f"{abs(x):,.0f}".replace(",", " ") if abs(x) >= 1000 and abs(x) < 1e7 else f"{abs(x):.4g}"
+    return "−" + text if x < 0 else text
+
+
 def width(text, size):
     """About how many px `text` takes at `size`, on the wide side: fonts differ from machine to machine."""
-    em = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0.36 if c in "iljtf.,:;'|() " else
-             0.95 if c in "mwMW@" else 0.64 for c in str(text))
-    return em * size
+    em = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else
+             0.4 if c in "iljtf.,:;'|() " else 0.95 if c in "mwMW@" else 0.64 for c in str(text))
+    return math.ceil(em * size)
 
 
 def shorten(text, room, size):
@@ -55,25 +64,22 @@ def wrap(text, room, size):
 
 
 def numbered(tokens):
-    """Tokens with a small number on those that come more than once: loves₁ … loves₂."""
+    """Words with a small number on those that come more than once: loves₁ … loves₂."""
     tokens = [str(t) for t in tokens]
     seen, out = {}, []
     for token in tokens:
         seen[token] = seen.get(token, 0) + 1
-        again = tokens.count(token) > 1
-        out.append(token + (str(seen[token]).translate(SUBSCRIPTS) if again else ""))
+        out.append(token + str(seen[token]).translate(SUBSCRIPTS) if tokens.count(token) > 1 else token)
     return out
 
 
-SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-
-
 def table(rows, header=None):
-    """Rows of cells (str) as aligned plain text, first column left, the others right."""
+    """Rows of cells as aligned plain text, first column to the left, the others to the right."""
     lines = [[str(c) for c in row] for row in ([header] if header else []) + list(rows)]
     widths = [max(len(row[i]) for row in lines) for i in range(len(lines[0]))] if lines else []
-    return "\n".join("  ".join(c.ljust(w) if i == 0 else c.rjust(w)
-                               for i, (c, w) in enumerate(zip(row, widths, strict=True))).rstrip() for row in lines)
+    return "\n".join("  ".join(cell.rjust(w) if i else cell.ljust(w)
+                               for i, (cell, w) in enumerate(zip(row, widths, strict=True))).rstrip()
+                     for row in lines)
 
 
 def shape_text(M):
