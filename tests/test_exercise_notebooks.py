@@ -223,10 +223,11 @@ def test_a_missing_exercise_is_drift(course):
 @pytest.mark.parametrize(("change", "words"), [
     (answer(BLANK.replace(STUB, "return x + x")), 'cell "answer-1" holds an answer'),
     (answer(BLANK.replace(STUB, f"y = x\n    {STUB}")), 'cell "answer-1" holds an answer'),
+    (answer(f"{BLANK}\n    return x + x"), 'cell "answer-1" holds an answer'),
     (answer("def double(x:"), 'cell "answer-1" holds an answer'),
     (add_a_cell, 'cell "mine" is added'),
     (add_outputs, "its outputs or its metadata differ"),
-], ids=["answer", "half an answer", "not Python", "added cell", "outputs"])
+], ids=["answer", "half an answer", "below the stub", "not Python", "added cell", "outputs"])
 def test_a_readers_work_is_no_drift_but_does_not_belong_in_the_repository(course, change, words, monkeypatch):
     edit(course / "exercises" / "01.ipynb", change)
     monkeypatch.delenv("CI", raising=False)
