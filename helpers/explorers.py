@@ -3,12 +3,13 @@
     explorers.similarity()                       # as the last expression of a cell
     explorers.step_through("i love apples")      # any text of the tiny model's words
 
-`Explorer` holds what all have in common; `OneHead` adds the choice of text, layer, head and query. An
-explorer only wires: the model computes, `figures` draws. Without a running kernel its display shows the
-picture of its state, and where no picture can be shown, the numbers as text.
+`Explorer` holds what all have in common; `OneHead` adds the choice of text, layer, head and query. An explorer
+only wires: the model computes, `figures` draws. Without a running kernel its cell shows the picture of its state,
+and where no picture can be shown, the numbers as text.
 """
 
 import contextlib
+import difflib
 import html
 import math
 
@@ -23,32 +24,39 @@ from helpers.figures.words import numbered
 
 SHOWN = 12                   # tokens in full detail
 SENTENCE = "anna loves apples . ben loves pears . she eats"
+VIEW = "application/vnd.jupyter.widget-view+json"
+CSS = live_css() + """
+.sa{overflow-x:auto}
+.sa svg{display:block}
+.sa-larger svg{zoom:1.5;max-width:none!important}
+.sa-explorer .widget-toggle-buttons .widget-toggle-button{width:auto;min-width:34px;padding:0 9px}
+.sa-explorer :is(button,input):focus-visible{outline:3px solid var(--jp-brand-color1,#1976d2);outline-offset:1px}
+.sa-complaint{color:var(--jp-ui-font-color1);border-left:4px solid #d55e00;padding:2px 8px}
+"""
 
 
 class Explorer:
-    """Controls, a line that says what is wrong with an entry, and a picture.
+    """Controls, a sentence when an entry cannot be used, and a picture.
 
-    A subclass makes its controls, names them in `rows`, and defines `picture()`.
+    A subclass makes its controls, hands them to `assemble`, and defines `picture()`.
     """
 
     def __init__(self):
-        self.larger = widgets.ToggleButton(description="Larger", tooltip="Larger picture, for a projector")
-        self.in_words = widgets.ToggleButton(description="As text", tooltip="The picture's numbers as a text table")
-        self.canvas = widgets.HTML()
-        self.words = widgets.HTML()
-        self.complaint = ""
-        self.still = False
+        self.larger = widgets.ToggleButton(description="Larger", tooltip="larger picture, for a projector")
+        self.in_words = widgets.ToggleButton(description="As text", tooltip="the numbers as a text table")
+        self.canvas, self.words = widgets.HTML(), widgets.HTML()
+        self.complaint, self.still = "", False
 
     def assemble(self, *rows):
-        """Lay out the controls, a list for each line, and draw for the first time."""
-        lines = [widgets.HBox(row, layout=widgets.Layout(flex_flow="row wrap")) for row in rows]
-        lines.append(widgets.HBox([self.larger, self.in_words]))
-        for control in (c for row in rows for c in row):
+        """Lay out the controls, a list of them for each line, and draw for the first time."""
+        rows = [*rows, [self.larger, self.in_words]]
+        for control in (control for row in rows for control in row):
             if not isinstance(control, widgets.Button):
                 control.observe(self.changed, "value")
-        self.larger.observe(self.changed, "value")
-        self.in_words.observe(self.changed, "value")
-        self.box = widgets.VBox([widgets.HTML(f"<style>{live_css()}{CONTROLS_CSS}</style>"), *lines, self.canvas, self.words])
+        wrapping = widgets.Layout(flex_flow="row wrap")
+        lines = [widgets.HBox(row, layout=wrapping) for row in rows]
+        style = widgets.HTML(f"<style>{CSS}</style>", layout=widgets.Layout(display="none"))
+        self.box = widgets.VBox([style, *lines, self.canvas, self.words])
         self.box.add_class("sa-explorer")
         self.draw()
 
@@ -57,14 +65,16 @@ class Explorer:
         raise NotImplementedError
 
     def changed(self, change):
+        """A control has a new value."""
         if not self.still:
             self.draw()
 
     def draw(self):
+        """Show the picture of the state."""
         picture = self.picture()
-        complaint = f'<p role="alert" class="sa-complaint">{html.escape(self.complaint)}</p>' if self.complaint else ""
-        size = " sa-larger" if self.larger.value else ""
-        self.canvas.value = f'{complaint}<div class="sa{size}">{picture.drawing}</div>'
+        complaint = f'<p role="alert" class="sa-complaint">{html.escape(self.complaint)}</p>'
+        size = "sa sa-larger" if self.larger.value else "sa"
+        self.canvas.value = f'{complaint if self.complaint else ""}<div class="{size}">{picture.drawing}</div>'
         self.words.value = f"<pre>{html.escape(picture.text)}</pre>" if self.in_words.value else ""
 
     @contextlib.contextmanager
@@ -78,17 +88,10 @@ class Explorer:
         self.draw()
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        data, metadata = self.picture()._repr_mimebundle_()
-        view = "application/vnd.jupyter.widget-view+json"
-        return data | {view: self.box._repr_mimebundle_()[view]}, metadata
+        return self.picture()._repr_mimebundle_() | {VIEW: self.box._repr_mimebundle_()[VIEW]}
 
-
-CONTROLS_CSS = (
-    ".sa-explorer .widget-toggle-buttons .widget-toggle-button{width:auto;min-width:34px;padding:0 9px}"
-    ".sa-explorer button:focus-visible,.sa-explorer input:focus-visible{outline:3px solid #1a73e8;outline-offset:1px}"
-    ".sa-complaint{color:var(--jp-ui-font-color1);border-left:4px solid #d55e00;padding:2px 8px}"
-    ".sa{overflow-x:auto}.sa svg{display:block}.sa-larger svg{zoom:1.5;max-width:none!important}"
-)
+    def __repr__(self):
+        return self.picture().text
 
 
 class OneHead(Explorer):
@@ -105,47 +108,50 @@ class OneHead(Explorer):
         self.head = choice("head", range(self.model.n_heads), head)
         self.query = widgets.ToggleButtons(description="query")
         self.offer_queries(query)
-        self.text.observe(self.read, "value")
 
     @property
     def first(self):
         """The position of the first token shown in full detail."""
         return max(0, len(self.trace.tokens) - SHOWN)
 
+    @property
+    def shown(self):
+        """The tokens shown in full detail, told apart where a word comes twice."""
+        return numbered(self.trace.tokens)[self.first:]
+
     def offer_queries(self, query=None):
         """Make a button of each word shown; the last one is chosen unless `query` says which."""
-        n = len(self.trace.tokens)
-        query = n - 1 if query is None else query
-        if not self.first <= query < n:
-            raise ValueError(f"query must be one of the positions {self.first} … {n - 1} of this text, got {query}")
-        words = numbered(self.trace.tokens)
-        self.query.options = [(words[i], i) for i in range(self.first, n)]
-        self.query.tooltips = [f"query: word {i}, {self.trace.tokens[i]}" for i in range(self.first, n)]
+        last = len(self.trace.tokens) - 1
+        query = last if query is None else query
+        if query not in range(self.first, last + 1):
+            raise ValueError(f"query must be one of the positions {self.first} … {last}, got {query!r}")
+        positions = range(self.first, last + 1)
+        self.query.options = list(zip(self.shown, positions, strict=True))
+        self.query.tooltips = [f"query: token {i}, {self.trace.tokens[i]}" for i in positions]
         self.query.value = query
 
-    def read(self, change):
+    def changed(self, change):
+        if self.still:
+            return
+        self.complaint = ""
+        if change["owner"] is self.text:
+            self.read(change["new"])
+        else:
+            self.draw()
+
+    def read(self, text):
         """Run the model over what has been typed; a text it cannot read changes nothing but the complaint."""
         try:
-            self.trace = self.model.run(change["new"])
-            self.complaint = ""
+            self.trace = self.model.run(text)
         except ValueError as err:
-            self.complaint = str(err)
+            self.complaint = f"{err}{nearest(text, self.model.vocab)}"
             self.draw()
             return
         with self.together():
             self.offer_queries()
 
-    def changed(self, change):
-        if change["owner"] is not getattr(self, "text", None):
-            self.complaint = ""
-            super().changed(change)
-
-
-    def computed(self):
-        """The layer's trace and the chosen head's number."""
-        return self.trace.layers[self.layer.value], self.head.value
-
-    def earlier_note(self):
+    def note(self):
+        """What to say when some of the tokens are not shown."""
         return f"The last {SHOWN} of {len(self.trace.tokens)} tokens are shown." if self.first else ""
 
 
@@ -157,14 +163,12 @@ class Similarity(OneHead):
         self.assemble([self.text], [self.layer, self.head], [self.query])
 
     def picture(self):
-        at, head = self.computed()
-        i, shown = self.query.value, slice(self.first, None)
-        dots = scores(at.Q[head], at.K[head])[i]                                  # (n,)
-        note = self.earlier_note()
-        if note:
-            note += f" Those before them get {figures.number(at.A[head, i, :self.first].sum())} of the weight."
-        return heads.similarity(self.trace.tokens[shown], i - self.first, dots[shown], at.S[head, i, shown],
-                                at.A[head, i, shown], self.model.d_k, note)
+        at, head, i, first = self.trace.layers[self.layer.value], self.head.value, self.query.value, self.first
+        dots = scores(at.Q[head], at.K[head])[i]              # (n,)
+        A = at.A[head, i]                                     # (n,)
+        note = self.note() and f"{self.note()} Those before get {figures.number(A[:first].sum())} of the weight."
+        return heads.similarity(self.shown, i - first, dots[first:], at.S[head, i, first:], A[first:],
+                                self.model.d_k, note)
 
 
 class ValueReading(OneHead):
@@ -175,12 +179,11 @@ class ValueReading(OneHead):
         self.assemble([self.text], [self.layer, self.head], [self.query])
 
     def picture(self):
-        at, head = self.computed()
-        i, first = self.query.value, self.first
-        parts = at.A[head, i][:, None] * at.V[head]                               # (n, 1) * (n, d_v) -> (n, d_v)
-        earlier = (first, at.A[head, i, :first].sum(), parts[:first].sum(axis=0)) if first else None
-        return heads.value_reading(self.trace.tokens[first:], i - first, at.A[head, i, first:], parts[first:],
-                                   at.Z[head, i], earlier)
+        at, head, i, first = self.trace.layers[self.layer.value], self.head.value, self.query.value, self.first
+        A = at.A[head, i]                                     # (n,)
+        parts = A[:, None] * at.V[head]                       # (n, 1) * (n, d_v) -> (n, d_v)
+        earlier = (first, A[:first].sum(), parts[:first].sum(axis=0)) if first else None
+        return heads.value_reading(self.shown, i - first, A[first:], parts[first:], at.Z[head, i], earlier)
 
 
 class StepThrough(OneHead):
@@ -188,8 +191,8 @@ class StepThrough(OneHead):
 
     def __init__(self, text, layer, head, query, step):
         super().__init__(text, layer, head, query)
-        self.step = widgets.ToggleButtons(description="step", options=[(f"{s + 1} {name}", s) for s, name in
-                                                                       enumerate(heads.STEPS)], value=step)
+        names = [f"{s + 1} {name}" for s, name in enumerate(heads.STEPS)]
+        self.step = choice("step", range(len(names)), step, names)
         self.back = widgets.Button(description="◀ back", tooltip="one step back")
         self.on = widgets.Button(description="next ▶", tooltip="one step on")
         self.back.on_click(lambda _: self.go(-1))
@@ -205,36 +208,44 @@ class StepThrough(OneHead):
         super().draw()
 
     def picture(self):
-        at, head = self.computed()
-        n, d_k, d_v, first = len(self.trace.tokens), self.model.d_k, self.model.d_v, self.first
-        S, A = at.S[head], at.A[head]                                             # (n, n), (n, n)
-        masked = np.where(np.tri(n, dtype=bool), S, -np.inf)
-        step, tokens = self.step.value, self.trace.tokens[first:]
-        M, title, formula = [
-            (scores(at.Q[head], at.K[head]), "Every query meets every key: one dot product a cell",
-             f"Q Kᵀ: ({n}, {d_k}) @ ({d_k}, {n}) → ({n}, {n})"),
-            (S, f"The same scores, smaller: each divided by √{d_k} = {figures.number(math.sqrt(d_k))}",
-             f"S = Q Kᵀ / √d_k: ({n}, {n})"),
-            (masked, "A word may read itself and what came before; the rest becomes −∞",
-             f"S with −∞ where the mask forbids: ({n}, {n})"),
-            (A, "Each row becomes shares that add up to 1; −∞ becomes 0", f"A = softmax of each row: ({n}, {n})"),
-            (at.Z[head], "Each row of A mixes the values: what every word takes away",
-             f"Z = A V: ({n}, {n}) @ ({n}, {d_v}) → ({n}, {d_v})"),
-        ][step]
-        square = step < 4
-        return heads.step(step, tokens, self.query.value - first, M[first:, first:] if square else M[first:], title,
-                          formula, sums=A.sum(axis=1)[first:] if step == 3 else None,
-                          columns=tokens if square else None, role="A" if step == 3 else "S",
-                          note=self.earlier_note())
+        at, head, step, first = self.trace.layers[self.layer.value], self.head.value, self.step.value, self.first
+        Q, K, S, A, Z = at.Q[head], at.K[head], at.S[head], at.A[head], at.Z[head]
+        (n, d_k), d_v = Q.shape, Z.shape[1]
+        M, role, title, formula = (
+            lambda: (scores(Q, K), "S", "Every query meets every key: one dot product a cell",
+                     f"Q Kᵀ: ({n}, {d_k}) @ ({d_k}, {n}) → ({n}, {n})"),
+            lambda: (S, "S", f"The same scores, smaller: each divided by √{d_k} = {figures.number(math.sqrt(d_k))}",
+                     f"S = Q Kᵀ / √d_k: ({n}, {n})"),
+            lambda: (np.where(np.tri(n, dtype=bool), S, -np.inf), "S",
+                     "A word may read itself and what came before; all else becomes −∞",
+                     f"S with −∞ where the mask forbids: ({n}, {n})"),
+            lambda: (A, "A", "Each row becomes shares that add up to 1; −∞ becomes 0",
+                     f"A = softmax of each row: ({n}, {n})"),
+            lambda: (Z, "Z", "Each row of A mixes the values: what every word takes away",
+                     f"Z = A V: ({n}, {n}) @ ({n}, {d_v}) → ({n}, {d_v})"),
+        )[step]()
+        square, sums = step < 4, A.sum(axis=1)[first:] if step == 3 else None
+        return heads.step(step, self.shown, self.query.value - first, M[first:, first:] if square else M[first:],
+                          title, formula, self.shown if square else None, sums, role, self.note())
 
 
-def choice(name, values, value):
-    """ToggleButtons with a number each. Raises ValueError when `value` is none of them."""
+def choice(name, values, value, labels=None):
+    """A row of buttons, one for each value. Raises ValueError when `value` is none of them."""
     values = list(values)
     if value not in values:
         raise ValueError(f"{name} must be one of {', '.join(map(str, values))}, got {value!r}")
-    return widgets.ToggleButtons(description=name, options=[(str(v), v) for v in values], value=value,
-                                 tooltips=[f"{name} {v}" for v in values])
+    labels = labels or [str(v) for v in values]
+    return widgets.ToggleButtons(description=name, options=list(zip(labels, values, strict=True)), value=value,
+                                 tooltips=[f"{name} {label}" for label in labels])
+
+
+def nearest(text, vocab):
+    """A sentence with the known words that look most like the first unknown one, or nothing."""
+    for word in text.split():
+        if word not in vocab:
+            near = difflib.get_close_matches(word, vocab, n=3, cutoff=0.5)
+            return f" — nearest to {word!r}: {', '.join(near)}" if near else ""
+    return ""
 
 
 def similarity(text=SENTENCE, layer=1, head=0, query=None):
@@ -247,8 +258,6 @@ def value_reading(text=SENTENCE, layer=1, head=0, query=None):
     return ValueReading(text, layer, head, query)
 
 
-def step_through(text="i love apples", layer=1, head=0, query=None, step=0):
+def step_through(text=SENTENCE, layer=1, head=0, query=None, step=0):
     """Walk from scores to Z: score, scale, mask, softmax, sum."""
-    if step not in range(len(heads.STEPS)):
-        raise ValueError(f"step must be one of 0 … {len(heads.STEPS) - 1}, got {step!r}")
     return StepThrough(text, layer, head, query, step)
