@@ -1,0 +1,20 @@
+"""Print the table of solved exercises: python -m helpers.checks [progress.json]"""
+
+import sys
+from pathlib import Path
+
+from helpers.checks import record
+from helpers.checks.exercises import EXERCISES
+from helpers.checks.report import print_safely
+
+
+def main(arguments):
+    here = record.where() or Path("progress.json")
+    default = here if here.exists() or not Path("exercises").is_dir() else Path("exercises") / "progress.json"
+    path = Path(arguments[0]) if arguments else default
+    print_safely(str(record.Table(EXERCISES, *record.entries(path))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

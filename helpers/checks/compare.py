@@ -1,0 +1,180 @@
+"""Is this outcome right, and if not, what is the first thing to say about it?
+
+`compare` looks at one input. It knows shapes, kinds of numbers, values that are not finite, changed inputs and shared
+memory; it knows nothing of any single exercise and nothing of mistakes.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from helpers.checks.observe import Strange
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with the outcome on one input."""
+
+    kind: str                  # time, ended, error, no error, none, type, parts, dtype, shape, nan, value, shared, changed
+    lines: tuple = ()          # sentences for the reader
+    part: str = ""             # "Q", where an answer has several parts
+    at: tuple | None = None    # where the first difference is
+    expected: np.ndarray | None = None
+    given: np.ndarray | None = None
+
+
+def parts(exercise, value):
+    """The answer as a list of arrays, one a part; a `Fault` when it is no such thing."""
+    names = list(exercise.returns)
+    if value is None:
+        return Fault("none", (f"{exercise.name} gave back None. Is there a return at its end?",))
+    if isinstance(value, Strange):
+        return Fault("type", (f"{exercise.name} gave back {value.what}, where {wanted(exercise)} is expected.",))
+    if isinstance(value, str):
+        return Fault("type", (f"{exercise.name} gave back a string, where {wanted(exercise)} is expected.",))
+    if len(names) == 1:
+        pieces = [value]
+    else:
+        if not isinstance(value, list) and not (isinstance(value, np.ndarray) and value.ndim):
+            return Fault("parts", (f"{exercise.name} gave back one thing, where {wanted(exercise)} are expected.",))
+        pieces = list(value)
+        if len(pieces) != len(names):
+            return Fault("parts", (f"{exercise.name} gave back {len(pieces)} things, "
+                                   f"where {wanted(exercise)} are expected.",))
+    arrays = []
+    for name, piece in zip(names, pieces, strict=True):
+        what = f"{name}, the part of the answer," if len(names) > 1 else "The answer"
+        if piece is None:
+            return Fault("none", (f"{what} is None.",), name)
+        try:
+            array = np.asarray(piece)
+        except ValueError:
+            return Fault("type", (f"{what} is a list whose rows differ in length.",), name)
+        if array.dtype.kind not in "biufc" and array.size:
+            return Fault("type", (f"{what} holds {'strings' if array.dtype.kind in 'US' else array.dtype}, not numbers.",),
+                         name)
+        if array.dtype.kind == "c":
+            return Fault("dtype", (f"{what} holds complex numbers.",), name)
+        arrays.append(array)
+    return arrays
+
+
+def wanted(exercise):
+    """The answer in words: "an array", "a tuple of 3 arrays (Q, K, V)"."""
+    names = list(exercise.returns)
+    return "an array" if len(names) == 1 else f"{len(names)} arrays ({', '.join(names)})"
+
+
+def compare(exercise, case, expected, given, forgive=False):
+    """None when the outcome is right, otherwise the `Fault`.
+
+    forgive : overlook what differs in `case.edge_rows`.
+    """
+    if given.ended == "time":
+        return Fault("time", (f"{exercise.name} had not come back after several seconds and was stopped.",))
+    if given.ended:
+        return Fault("ended", (ended_in_words(exercise, given.ended),))
+    if case.raises:
+        return None if given.error else Fault("no error", (
+            "An error is expected here, and none came." + got(given.value),))
+    if given.error:
+        return Fault("error", ())
+    arrays = parts(exercise, given.value)
+    if isinstance(arrays, Fault):
+        return arrays
+    several = len(exercise.returns) > 1
+    for name, want, have in zip(exercise.returns, parts(exercise, expected.value), arrays, strict=True):
+        fault = compare_arrays(exercise, case, name if several else "", want, have, forgive)
+        if fault:
+            return fault
+    if exercise.own_memory and given.shared:
+        return Fault("shared", (f"The numbers are right, but they are the same memory as {names_of(exercise, given.shared)}: "
+                                "whoever writes to the result changes the input.",))
+    if given.changed:
+        return Fault("changed", (f"The numbers are right, but {names_of(exercise, given.changed)} "
+                                 "no longer holds what it held before the call.",))
+    return None
+
+
+def compare_arrays(exercise, case, name, want, have, forgive):
+    axes = exercise.returns[name] if name else next(iter(exercise.returns.values()))
+    expected_name = f"{name}: expected" if name else "expected"
+    if want.shape != have.shape:
+        symbols = f"({', '.join(axes)}{',' if len(axes) == 1 else ''}) = " if len(axes) == want.ndim else ""
+        return Fault("shape", (f"{expected_name} shape {symbols}{want.shape}, got {have.shape}",),
+                     name, None, want, have)
+    if exercise.whole and have.dtype.kind not in "iu" and have.size:
+        return Fault("dtype", (f"{expected_name} whole numbers (an integer dtype), got dtype {have.dtype}",),
+                     name, None, want, have)
+    ok = agree(exercise, case, want, have)
+    if forgive and case.edge_rows is not None:
+        ok = ok | case.edge_rows
+    if ok.all():
+        return None
+    at = tuple(int(i) for i in np.argwhere(~ok)[0])
+    here_want, here_have = numbers(want[at], have[at])
+    place = f"at [{', '.join(map(str, at))}] " if at else ""
+    lines = [f"{name + ': ' if name else ''}{place}expected {here_want}, got {here_have}"]
+    kind = "value" if np.isfinite(have[~ok].astype(float)).all() or not np.isfinite(want.astype(float)).all() else "nan"
+    return Fault(kind, tuple(lines), name, at, want, have)
+
+
+def agree(exercise, case, want, have):
+    """Where two arrays of one shape agree, within the tolerance."""
+    want, have = want.astype(np.float64), have.astype(np.float64)
+    tolerance = case.tolerance or exercise.tolerance
+    finite = np.abs(want[np.isfinite(want)])
+    scale = max(finite.max(initial=0.0), 1e-12)
+    with np.errstate(all="ignore"):
+        near = np.abs(have - want) <= tolerance * (np.abs(want) + scale) / 2
+    near |= (have == want) | (np.isnan(have) & np.isnan(want))
+    if exercise.zeros:
+        near &= (want != 0) | (have == 0)
+    return near
+
+
+def names_of(exercise, positions):
+    names = list(exercise.arguments)
+    return " and ".join(names[i] for i in positions)
+
+
+def got(value):
+    if isinstance(value, np.ndarray):
+        return f" The answer was an array of shape {value.shape}."
+    return "" if value is None or isinstance(value, list) else f" The answer was {str(value)[:80]}."
+
+
+def ended_in_words(exercise, ended):
+    how, _, code = ended.partition(" ")
+    if how == "exit":
+        return f"{exercise.name} ended Python (exit status {code}): os._exit, or a crash that left no message."
+    if how == "signal" and code in ("4", "6", "7", "10", "11"):
+        return (f"{exercise.name} crashed Python itself (signal {code}). The usual reason is a function that calls "
+                "itself without end.")
+    if how == "signal" and code == "9":
+        return f"{exercise.name} was ended by the system (signal 9), most often because memory ran out."
+    return f"{exercise.name} ended the process it ran in ({ended})."
+
+
+def number(x, digits=3):
+    """A number the way a reader would write it."""
+    if isinstance(x, (bool, np.bool_)):
+        return str(bool(x))
+    if isinstance(x, (int, np.integer)):
+        return str(int(x))
+    x = float(x)
+    if not np.isfinite(x):
+        return "nan" if np.isnan(x) else ("inf" if x > 0 else "-inf")
+    if x == 0 or 1e-3 <= abs(x) < 1e5:
+        text = f"{x:.{digits}f}"
+        return "0.000" if text == "-0.000" else text
+    return f"{x:.{max(digits - 1, 1)}e}"
+
+
+def numbers(a, b):
+    """Two numbers that differ, with enough digits to see it."""
+    for digits in (3, 5, 8, 12, 16):
+        texts = number(a, digits), number(b, digits)
+        if texts[0] != texts[1]:
+            return texts
+    return texts

@@ -1,0 +1,177 @@
+"""Which known mistake gives what this answer gave?
+
+Every mistake of an exercise is run on the same inputs as the reader's function, and the outcomes are compared: behaviour
+against behaviour, never source text. One mistake is tried before two together. When no mistake fits, `kinds` looks for
+what mistakes have in common (a factor, a transpose, rows in another order) and otherwise says what does hold.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from helpers.checks import kinds
+from helpers.checks.compare import compare, parts
+
+ARITHMETIC = ("OverflowError", "ZeroDivisionError", "FloatingPointError")      # what inf and nan are in plain Python
+SHAPES = ("ValueError", "IndexError", "TypeError", "UFuncTypeError", "UFuncOutputCastingError", "UFuncInputCastingError",
+          "_UFuncOutputCastingError", "_UFuncInputCastingError", "AxisError", "AssertionError", "LinAlgError",
+          "_UFuncNoLoopError", "_UFuncBinaryResolutionError", "OverflowError")
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What was done wrong, why that matters, where to read."""
+
+    mistakes: tuple            # of Mistake; empty for a kind
+    what: str                  # a sentence
+    why: str = ""
+    read: tuple = ()           # of (notebook, heading)
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One input with everything known about it."""
+
+    case: object
+    expected: object
+    given: object
+    fault: object              # None where the answer is right
+    forgiven: bool = False     # the fault is one on which careful people differ
+
+
+def diagnose(exercise, tried):
+    """The Diagnosis of an answer that is wrong somewhere, or None."""
+    tried = [t for t in tried if not t.case.edge]
+    if any(t.given.ended for t in tried):
+        return None
+    mistakes = best_single(exercise, tried) or fitting_pair(exercise, tried)
+    if mistakes:
+        return named(exercise, mistakes)
+    what, why = explained(exercise, tried) or kinds.recognise(exercise, tried)
+    return Diagnosis((), what, why) if what else None
+
+
+def explained(exercise, tried):
+    """What the exercise's own `explain` says on the first input on which it says anything."""
+    for t in tried:
+        if exercise.explain and t.fault and t.fault.given is not None:
+            found = exercise.explain(t.fault.expected, t.fault.given, *t.case.arguments)
+            if found:
+                return found
+    return None
+
+
+def named(exercise, mistakes):
+    if len(mistakes) == 1:
+        what = f"This is what comes out when {mistakes[0].what}."
+    else:
+        what = "Two things seem to have gone wrong together: " + "; and ".join(m.what for m in mistakes) + "."
+    read = dict.fromkeys(m.read if isinstance(m.read, tuple) else (exercise.notebook, m.read) for m in mistakes)
+    return Diagnosis(mistakes, what, mistakes[0].why, tuple(read))
+
+
+def best_single(exercise, tried):
+    """(mistake,) for the known one that fits best, or (): fewest doubts first, then the order of the exercise."""
+    inputs = positions(exercise, tried)
+    best = None
+    for mistake, outcomes in exercise.wrong_outcomes:
+        doubts = fit(exercise, tried, [outcomes[i] for i in inputs])
+        if doubts is not None and (best is None or doubts < best[0]):
+            best = doubts, mistake
+            if doubts == (0, 0):
+                break
+    return best[1:] if best else ()
+
+
+def positions(exercise, tried):
+    where = {id(case): i for i, case in enumerate(exercise.inputs)}
+    return [where[id(t.case)] for t in tried]
+
+
+def fitting_pair(exercise, tried):
+    """The first two mistakes that together fit without a clash, or ()."""
+    for pair in combinations(exercise.mistakes, 2):
+        if set(pair[0].steps) & set(pair[1].steps):
+            continue                                       # they replace the same step
+        function = exercise.with_mistakes(*pair)
+        if exercise.canonical is None:
+            if any(match(exercise, t, exercise.outcome(function, t.case)) == 0 for t in tried[:2]):
+                continue
+        outcomes = exercise.outcomes(function)
+        doubts = fit(exercise, tried, [outcomes[i] for i in positions(exercise, tried)])
+        if doubts is not None and doubts[0] == 0:
+            return pair
+    return ()
+
+
+def fit(exercise, tried, outcomes):
+    """None when the mistake does not explain the answer, otherwise (clashes, loose agreements): the fewer the better.
+
+    A clash is an input on which one of the two raised an error and the other did not: that depends on style.
+    """
+    clashes = loose = evidence = explained = faults = 0
+    for t, wrong in zip(tried, outcomes, strict=True):
+        how = match(exercise, t, wrong)
+        mistaken = compare(exercise, t.case, t.expected, wrong) is not None
+        faults += t.fault is not None
+        if how == 0:
+            return None
+        if how == CLASH:
+            clashes += 1
+        else:
+            loose += how == LOOSE
+            if mistaken and t.fault is not None:
+                explained += 1
+                evidence += wrong.error is None or how == EXACT
+    if not evidence or clashes * 2 > len(tried) or (clashes and not explained):
+        return None
+    return clashes, loose
+
+
+EXACT, LOOSE, CLASH = 3, 2, 1
+
+
+def match(exercise, t, wrong):
+    """How well a mistake's outcome agrees with the reader's on one input: EXACT, LOOSE, CLASH, or 0 for not at all."""
+    return agreement(exercise, t, wrong) or (CLASH if t.case.style else 0)
+
+
+def agreement(exercise, t, wrong):
+    given = t.given
+    if t.case.raises and bool(given.error) != bool(wrong.error):
+        return 0
+    if given.error or wrong.error:
+        if given.error and wrong.error:
+            kin = given.error.type == wrong.error.type or {given.error.type, wrong.error.type} <= set(SHAPES)
+            return EXACT if kin or t.case.raises else 0
+        error, value = (given.error, wrong.value) if given.error else (wrong.error, given.value)
+        if error.type in ARITHMETIC and not_finite(exercise, value):
+            return LOOSE
+        return CLASH if error.type in SHAPES or error.type in ARITHMETIC else 0
+    if not set(wrong.changed) <= set(given.changed) or (exercise.own_memory and bool(wrong.shared) != bool(given.shared)):
+        return 0
+    a, b = parts(exercise, given.value), parts(exercise, wrong.value)
+    if not isinstance(a, list) or not isinstance(b, list):
+        return EXACT if not isinstance(a, list) and not isinstance(b, list) and a.kind == b.kind else 0
+    if [x.shape for x in a] != [x.shape for x in b]:
+        return 0
+    if exercise.whole and [x.dtype.kind == "f" for x in a] != [x.dtype.kind == "f" for x in b] and a[0].size:
+        return 0
+    if all(alike(x, y, t.case) for x, y in zip(a, b, strict=True)):
+        return EXACT
+    if not_finite(exercise, given.value) and not_finite(exercise, wrong.value):
+        return LOOSE
+    return 0
+
+
+def alike(x, y, case):
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    finite = np.abs(y[np.isfinite(y)])
+    tolerance = max(case.tolerance or 0, 1e-5)
+    return np.allclose(x, y, rtol=tolerance, atol=tolerance * min(finite.max(initial=0), 1e3) + 1e-12, equal_nan=True)
+
+
+def not_finite(exercise, value):
+    arrays = parts(exercise, value)
+    return isinstance(arrays, list) and any(not np.isfinite(x.astype(np.float64)).all() for x in arrays)

@@ -1,0 +1,125 @@
+"""What an exercise is, as data: inputs to try, the right answer, and the mistakes people make.
+
+The engine knows nothing of any single exercise. To add one, write an `Exercise` in the module of `exercises/` that is
+named after its notebook; nothing else changes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from helpers.checks.observe import Outcome, freeze, observe
+
+
+@dataclass(frozen=True)
+class Case:
+    """One input on which a function is tried.
+
+    kind : a few words ("integers", "one token"); says : the whole line of a verdict that describes the input, made
+    from the sizes when empty; options : optional arguments, by name; tolerance : in place of the exercise's own;
+    raises : an exception is what is wanted; edge : careful people differ here, so a wrong result passes with this
+    remark; style : what a mistake does here depends on the type of the numbers, so it never speaks against a diagnosis;
+    edge_rows : where in the result the difference is allowed (everywhere when None);
+    call : call(function, *arguments) when one plain call will not do.
+    """
+
+    kind: str
+    arguments: tuple
+    options: dict = field(default_factory=dict)
+    says: str = ""
+    tolerance: float | None = None
+    raises: bool = False
+    edge: str = ""
+    style: bool = False
+    edge_rows: np.ndarray | None = None
+    call: Callable | None = None
+
+    @cached_property
+    def size(self):
+        """How many numbers or words a reader would have to look at."""
+        return sum(np.size(list(a) if isinstance(a, dict) else a) for a in self.arguments)
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One way to go wrong: which steps are replaced, and what to say about it.
+
+    what : ends the sentence "This is what comes out when …"; why : one plain sentence; read : a heading of the
+    exercise's notebook, or (notebook, heading). {d_k} and the like stand for the sizes of the input shown.
+    """
+
+    name: str
+    steps: dict
+    what: str
+    why: str
+    read: str | tuple
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """Everything the checks know about one function of the course."""
+
+    number: str                        # "3.2"
+    name: str
+    notebook: str                      # "03"
+    reference: Callable                # the helper of the same name
+    arguments: dict                    # name -> its axes, for example {"Q": ("n_q", "d_k")}; () for anything else
+    returns: dict                      # name -> its axes, one entry a part of the answer
+    cases: Callable                    # () -> list of Case
+    steps: Callable                    # the answer in replaceable steps: steps(*arguments, **replaced)
+    mistakes: tuple                    # of Mistake, the simplest and most common first
+    passed: str                        # why it matters, one line, shown on success
+    tolerance: float = 1e-5
+    whole: bool = False                # the result must be whole numbers
+    own_memory: bool = False           # the result may not share memory with an input
+    zeros: bool = False                # where 0 is expected, nearly 0 is not enough
+    canonical: Callable | None = None  # list of results -> the same list in one form, where several forms are right
+    holds: tuple = ()                  # (text, test(result, *arguments)): what is true of a right answer
+    explain: Callable | None = None    # (expected, given, *arguments) -> (what, why) or None, when no mistake fits
+
+    @cached_property
+    def inputs(self):
+        return self.cases()
+
+    @cached_property
+    def expected(self):
+        """The outcomes of the reference, one a case."""
+        return self.outcomes(self.reference)
+
+    def outcomes(self, function):
+        """What a function of our own gives on every case, in the common form."""
+        raw = [self.outcome(function, case) for case in self.inputs]
+        return self.in_one_form(raw)
+
+    def outcome(self, function, case):
+        return observe(function, freeze(case.arguments, case.options), case.call)
+
+    def in_one_form(self, outcomes):
+        """The outcomes with `canonical` applied to their values."""
+        if self.canonical is None:
+            return outcomes
+        values = self.canonical([o.value if o.error is None else None for o in outcomes])
+        return [Outcome(**{**vars(o), "value": value}) for o, value in zip(outcomes, values, strict=True)]
+
+    @cached_property
+    def wrong_outcomes(self):
+        """[(mistake, its outcomes)], in the order of `mistakes`."""
+        return [(m, self.outcomes(self.with_mistakes(m))) for m in self.mistakes]
+
+    def with_mistakes(self, *mistakes):
+        """The function that makes these mistakes."""
+        replaced = {name: step for mistake in mistakes for name, step in mistake.steps.items()}
+        return lambda *arguments, **options: self.steps(*arguments, **options, **replaced)
+
+    def sizes(self, case):
+        """{"n_q": 5, "d_k": 6, …}: the sizes of this input by name."""
+        found = {}
+        for axes, value in zip(self.arguments.values(), case.arguments, strict=False):
+            if axes:
+                found |= dict(zip(axes, np.shape(value)[-len(axes):], strict=False))
+        for name, value in [*zip(self.arguments, case.arguments, strict=False), *case.options.items()]:
+            if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+                found.setdefault(name, int(value))
+        return found

@@ -1,0 +1,212 @@
+"""The notebook's side of the worker process: start it, give it jobs, stop it when it does not answer.
+
+One worker is kept warm. It is replaced when a function did not come back, when it took the process down, and when it
+left NumPy or Python changed behind it.
+"""
+
+import atexit
+import os
+import pickle
+import queue
+import subprocess
+import sys
+import threading
+from itertools import count
+from pathlib import Path
+from time import monotonic
+
+from helpers.checks import wire
+from helpers.checks.observe import Outcome, freeze, is_readers
+
+START_LIMIT = 60     # seconds for Python and NumPy to start, on a machine that has much to do
+LOAD_LIMIT = 30      # seconds for the function and the packages it imports to arrive
+CASE_LIMIT = 5       # seconds for one call
+TOTAL_LIMIT = 20     # seconds for all calls together
+
+
+class CannotCarry(Exception):
+    """The function cannot be taken into another process; the message says why in a sentence."""
+
+
+class Worker:
+    """One worker process and the thread that listens to it."""
+
+    def __init__(self):
+        root = Path(__file__).resolve().parents[2]
+        env = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
+                            "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))}
+        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW} \
+            if sys.platform == "win32" else {"start_new_session": True}      # the notebook's ■ is not for the worker
+        self.process = subprocess.Popen([sys.executable, "-P", "-m", "helpers.checks.worker"], env=env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **apart)
+        self.messages = queue.Queue()
+        self.ready = False
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self):
+        with self.process.stdout as stream:
+            while (message := wire.receive(stream)) is not None:
+                self.messages.put(message)
+        self.messages.put(None)
+
+    def answer(self, seconds):
+        """The next message; None when the process has ended; queue.Empty after too long."""
+        return self.messages.get(timeout=seconds)
+
+    def wait_until_ready(self):
+        if not self.ready and self.answer(START_LIMIT) is None:
+            self.stop()
+            raise RuntimeError(f"the process that runs the checks ended at once ({how_it_ended(self.process)}); "
+                               "`python -m helpers.checks.worker` in a terminal shows why")
+        self.ready = True
+
+    def stop(self):
+        """End it at once. Safe to call twice."""
+        self.process.kill()
+        self.process.wait()
+        try:
+            self.process.stdin.close()
+        except OSError:                                    # a job that was never read
+            pass
+
+
+_lock = threading.RLock()
+_tokens = count(1)
+_worker = None
+
+
+def warm_up():
+    """Start the worker now, without waiting for it, so that the first check is quick."""
+    global _worker
+    with _lock:
+        if _worker is None or _worker.process.poll() is not None:
+            _worker = Worker()
+    return _worker
+
+
+@atexit.register
+def close():
+    """End the worker, if there is one."""
+    global _worker
+    with _lock:
+        if _worker is not None:
+            _worker.stop()
+        _worker = None
+
+
+def run_apart(function, cases):
+    """What the function does on each case, as outcomes; fewer than cases when it did not come back from one.
+
+    Returns (outcomes, names the function replaced in NumPy and Python).  Raises CannotCarry.
+    """
+    carried = carry(function)
+    frozen = [(freeze(case.arguments, case.options), case.call) for case in cases]
+    with _lock:
+        for last_try in (False, True):
+            worker = warm_up()
+            try:
+                worker.wait_until_ready()
+                outcomes = _run(worker, carried, frozen)
+            except BaseException:                          # ■ in the notebook, too
+                close()
+                raise
+            if outcomes is not None:
+                return outcomes
+            close()                                        # it died before it had seen the function: a new one
+            if last_try:
+                raise RuntimeError("the process that runs the checks ends before it has begun")
+
+
+def _run(worker, carried, frozen):
+    token = next(_tokens)
+    job = {"token": token, "function": carried, "cases": frozen, "path": sys.path, "folder": os.getcwd()}
+    try:
+        wire.send(worker.process.stdin, pickle.dumps(job))
+    except OSError:
+        return None
+    outcomes, replaced, end = [], [], None
+    while True:
+        limit = LOAD_LIMIT if end is None else min(CASE_LIMIT, max(end - monotonic(), 0.01))
+        try:
+            message = worker.answer(limit)
+        except queue.Empty:
+            outcomes.append(Outcome(ended="time"))
+            break
+        if message is None:
+            if end is None:
+                return None
+            outcomes.append(Outcome(ended=how_it_ended(worker.process)))
+            break
+        outcome, more = wire.unpack(message)
+        if more.get("token") != token:
+            continue
+        if "loaded" in more:
+            end = monotonic() + TOTAL_LIMIT
+            if not more["loaded"]:
+                raise CannotCarry(f"it could not be taken into the process that checks it: "
+                                  f"{outcome.error.type}: {outcome.error.text}")
+        elif "soiled" in more:
+            replaced = more["replaced"]
+            if not more["soiled"]:
+                return outcomes, replaced
+            break
+        else:
+            outcomes.append(outcome)
+    close()
+    warm_up()
+    return outcomes, replaced
+
+
+def how_it_ended(process):
+    """"exit 3" or "signal 11"."""
+    try:
+        code = process.wait(5)
+    except subprocess.TimeoutExpired:
+        return "closed"
+    return f"signal {-code}" if code < 0 else f"exit {code}"
+
+
+def carry(function):
+    """The function as bytes, with the reader's own functions and variables that it uses."""
+    import cloudpickle
+
+    own = [module for module in list(sys.modules.values()) if by_value(module)]
+    for module in own:
+        cloudpickle.register_pickle_by_value(module)
+    try:
+        return cloudpickle.dumps(function)
+    except RecursionError:
+        raise CannotCarry("it refers to itself in a way that cannot be copied") from None
+    except Exception as err:
+        raise CannotCarry(culprit(function, cloudpickle) or f"it cannot be copied ({err})") from None
+    finally:
+        for module in own:
+            cloudpickle.unregister_pickle_by_value(module)
+
+
+def by_value(module):
+    """Whether this is a file of the reader's own, which may have changed since the worker first saw it."""
+    file = getattr(module, "__file__", None)
+    name = getattr(module, "__name__", "")
+    return (isinstance(file, str) and name != "__main__" and sys.modules.get(name) is module
+            and is_readers(os.path.abspath(file)))
+
+
+def culprit(function, cloudpickle):
+    """Which of the reader's variables cannot be copied, as a sentence; "" when that cannot be told."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return ""
+    used = {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+        try:
+            used[name] = cell.cell_contents
+        except ValueError:
+            continue
+    for name, value in used.items():
+        try:
+            cloudpickle.dumps(value)
+        except Exception:
+            return (f"it uses your variable `{name}` ({type(value).__name__}), which cannot be copied into the process "
+                    "that checks it; let the function work on its arguments alone")
+    return ""

@@ -1,0 +1,184 @@
+"""What has been solved, in a small JSON file beside the exercises.
+
+The file is written whole to another name and then moved into place, so it is never half there; two kernels take turns;
+a damaged file is put aside, not thrown away. In a folder called `solutions` nothing is written.
+"""
+
+import html
+import json
+import os
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+STATES = {"solved": "✓ solved", "tried": "✗ tried", "": "○ not yet"}
+WAIT = 3          # seconds to wait for another kernel that is writing
+STALE = 15        # seconds after which its lock is taken to be left behind
+
+_seen = {}        # name -> {"tries", "solved"} of this kernel, for when nothing can be written
+
+
+def where():
+    """The progress file: COURSE_PROGRESS if set, else progress.json here; None where nothing is to be written."""
+    try:
+        here = Path.cwd()
+    except OSError:
+        here = None
+    if here is not None and here.name == "solutions":      # first, so that stored outputs depend on nothing else
+        return None
+    named = os.environ.get("COURSE_PROGRESS")
+    if named:
+        return Path(named)
+    return here and here / "progress.json"
+
+
+def note(name, passed):
+    """Write down one try. Returns a sentence when it could not be kept, otherwise ""."""
+    add(_seen, name, passed)
+    path = where()
+    if path is None:
+        return ""
+    try:
+        with turn(path):
+            entries, trouble = read(path)
+            if trouble:                                    # what this kernel knows is not lost with it
+                entries = merge(entries, {n: e for n, e in _seen.items() if n != name})
+            add(entries, name, passed)
+            write(path, entries)
+        return trouble
+    except OSError as err:
+        return f"your progress could not be saved to {path.name} ({err.strerror or 'no access'})"
+
+
+def add(entries, name, passed):
+    entry = entries.setdefault(name, {"tries": 0, "solved": False})
+    entry["tries"] += 1
+    entry["solved"] = entry["solved"] or passed
+
+
+def merge(first, second):
+    merged = {name: dict(entry) for name, entry in first.items()}
+    for name, entry in second.items():
+        mine = merged.setdefault(name, {"tries": 0, "solved": False})
+        mine["tries"] = max(mine["tries"], entry["tries"])
+        mine["solved"] = mine["solved"] or entry["solved"]
+    return merged
+
+
+def read(path):
+    """(entries, ""), or what could be saved and a sentence when the file is damaged; the damaged file is kept."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}, ""
+    except UnicodeDecodeError:
+        return {}, put_aside(path)
+    try:
+        found = json.loads(text)["exercises"]
+        return {str(name): {"tries": int(e["tries"]), "solved": e["solved"] is True} for name, e in found.items()}, ""
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return {}, put_aside(path)
+
+
+def put_aside(path):
+    for number in range(1, 1000):
+        aside = path.with_name(f"{path.name}.bak{'' if number == 1 else number}")
+        if not aside.exists():
+            os.replace(path, aside)
+            return f"{path.name} could not be read; it is kept as {aside.name}, and a new one is begun"
+    raise OSError("too many damaged files")
+
+
+def write(path, entries):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(fresh, "w", encoding="utf-8") as file:
+            json.dump({"exercises": entries}, file, indent=1)
+            file.flush()
+            os.fsync(file.fileno())
+        for attempt in range(20):
+            try:
+                os.replace(fresh, path)
+                return
+            except PermissionError:                        # Windows, while somebody reads it
+                if attempt == 19:
+                    raise
+                time.sleep(0.05)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+@contextmanager
+def turn(path):
+    """One kernel at a time. A lock left behind by one that died is taken over."""
+    lock = path.with_name(path.name + ".lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + WAIT
+    while True:
+        try:
+            os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            break
+        except (FileExistsError, PermissionError) as err:
+            if isinstance(err, PermissionError) and not lock.exists():
+                raise
+            try:
+                if time.time() - lock.stat().st_mtime > STALE:
+                    lock.unlink(missing_ok=True)
+                    continue
+            except OSError:
+                pass
+            if time.monotonic() > end:
+                raise OSError(0, "another notebook is writing it") from None
+            time.sleep(0.02)
+    try:
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def entries(path=None):
+    """What is known: the file, and what this kernel has seen. Never raises."""
+    path = path or where()
+    if path is None:
+        return merge({}, _seen), ""
+    try:
+        found, trouble = read(Path(path))
+    except OSError as err:
+        found, trouble = {}, f"{Path(path).name} could not be read ({err.strerror or 'no access'})"
+    return merge(found, _seen), trouble
+
+
+class Table:
+    """The exercises and how far each of them is."""
+
+    def __init__(self, exercises, found, trouble=""):
+        self.trouble = trouble
+        self.rows = []
+        for exercise in exercises:
+            entry = found.get(exercise.name)
+            state = STATES["solved" if entry and entry["solved"] else "tried" if entry else ""]
+            self.rows.append((exercise.number, exercise.name, state, str(entry["tries"]) if entry else ""))
+        self.solved = sum(row[2] == STATES["solved"] for row in self.rows)
+
+    @property
+    def title(self):
+        return f"{self.solved} of {len(self.rows)} exercises solved"
+
+    def __str__(self):
+        width = max(len(row[1]) for row in self.rows)
+        lines = [f"  {number:<5}{name:<{width}}  {state:<10}  {tries and tries + (' try' if tries == '1' else ' tries')}".rstrip()
+                 for number, name, state, tries in self.rows]
+        return "\n".join([self.title, *lines, *([f"  {self.trouble}"] if self.trouble else [])])
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        head = "".join(f'<th style="text-align: left">{h}</th>' for h in ("", "exercise", "state", "tries"))
+        body = "".join("<tr>" + "".join(f'<td style="text-align: left">{html.escape(cell)}</td>' for cell in row) + "</tr>"
+                       for row in self.rows)
+        more = f"<p>{html.escape(self.trouble)}</p>" if self.trouble else ""
+        return f"<div><b>{self.title}</b><table><tr>{head}</tr>{body}</table>{more}</div>"
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": str(self), "text/html": self._repr_html_()}

@@ -1,0 +1,114 @@
+"""The process in which a reader's function runs, so that nothing it does can hurt the notebook.
+
+Started as `python -m helpers.checks.worker` by `process`. It reads jobs from its standard input and answers on what was
+its standard output; both are then moved out of reach, so that prints, input() and even os.write(1, …) cannot get in
+between. It ends when its input ends, which is when the notebook's kernel is gone.
+"""
+
+import builtins
+import io
+import os
+import pickle
+import queue
+import random
+import sys
+import threading
+
+import cloudpickle  # noqa: F401  (a reader's function arrives as its pickle: have it loaded before the first job)
+import numpy as np
+
+from helpers.checks import wire
+from helpers.checks.observe import Outcome, describe, observe
+from helpers.checks.pristine import MATHS, Snapshot
+
+MEMORY_LIMIT = 4 * 2**30     # bytes of address space
+CPU_LIMIT = 120              # seconds of computing for one job, should the notebook be gone and the function loop
+
+
+def main():
+    jobs_in, answers = private_streams()
+    limit_memory()
+    jobs = queue.Queue()
+    threading.Thread(target=read_jobs, args=(jobs_in, jobs), daemon=True).start()
+    snapshot = Snapshot((*MATHS, "builtins", "random", "operator", "functools"))
+    wire.send(answers, b'{"ready": true}')
+    while True:
+        work(jobs.get(), answers, snapshot)
+
+
+def private_streams():
+    """Take the two pipes for ourselves and leave /dev/null in their place."""
+    streams = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    if sys.platform == "win32":
+        import msvcrt
+        for stream in streams:
+            msvcrt.setmode(stream.fileno(), os.O_BINARY)
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nothing, fd)
+    sys.stdin, sys.stdout, sys.stderr = io.StringIO(), io.StringIO(), io.StringIO()
+    builtins.input = no_input
+    return streams
+
+
+def no_input(prompt="", /):
+    raise RuntimeError("input() waits for somebody to type, and in a check nobody does: use the arguments")
+
+
+def limit_memory():
+    """An absurd allocation fails with MemoryError instead of taking the machine down (where the system can do it)."""
+    try:
+        import resource
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+    except (ImportError, OSError, ValueError):
+        pass                                               # Windows has no such limits, macOS not all of them
+
+
+def limit_time():
+    try:
+        import resource
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        limit = int(used.ru_utime + used.ru_stime) + CPU_LIMIT
+        resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+    except (ImportError, OSError, ValueError):
+        pass
+
+
+def read_jobs(stream, jobs):
+    while (message := wire.receive(stream)) is not None:
+        jobs.put(message)
+    os._exit(0)                                            # the notebook is gone
+
+
+def work(message, answers, snapshot):
+    """Run one job: every case in turn, an answer for each as soon as it is there."""
+    job = pickle.loads(message)
+    token, threads = job["token"], threading.active_count()
+    limit_time()
+    sys.path[:] = [*dict.fromkeys([*sys.path, *job["path"]])]
+    sys.setrecursionlimit(1000)
+    random.seed(0)
+    np.random.seed(0)                                      # noqa: NPY002  (for readers who use it)
+    try:
+        os.chdir(job["folder"])
+    except OSError:
+        pass
+    try:
+        function = pickle.loads(job["function"])
+    except BaseException as err:
+        wire.send(answers, wire.pack(Outcome(error=describe(err)), token=token, loaded=False))
+        return
+    wire.send(answers, wire.pack(Outcome(), token=token, loaded=True))
+    for index, (frozen, call) in enumerate(job["cases"]):
+        wire.send(answers, wire.pack(observe(function, frozen, call), token=token, case=index))
+    replaced = [f"{module}.{name}" for module, name in snapshot.replaced()]
+    soiled = bool(replaced) or threading.active_count() > threads or sys.gettrace() is not None
+    wire.send(answers, wire.pack(Outcome(), token=token, replaced=replaced, soiled=soiled))
+
+
+if __name__ == "__main__":
+    main()
