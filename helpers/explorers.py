@@ -3,13 +3,12 @@
     explorers.similarity()                       # as the last expression of a cell
     explorers.step_through("i love apples")      # any text of the tiny model's words
 
-`Explorer` holds what all have in common; `OneHead` adds the choice of text, layer, head and query. An explorer
-only wires: the model computes, `figures` draws. Without a running kernel its cell shows the picture of its state,
-and where no picture can be shown, the numbers as text.
+`Explorer` holds what all have in common; `OneHead` adds the choice of text, layer, head and query. An
+explorer only wires: the model computes, `figures` draws. Without a running kernel its cell shows the
+picture of its state, and where no picture can be shown, the numbers as text.
 """
 
 import contextlib
-import difflib
 import html
 import math
 
@@ -26,12 +25,18 @@ SHOWN = 12                   # tokens in full detail
 SENTENCE = "anna loves apples . ben loves pears . she eats"
 VIEW = "application/vnd.jupyter.widget-view+json"
 CSS = live_css() + """
-.sa{overflow-x:auto}
-.sa svg{display:block}
+.sa-picture{overflow-x:auto}
+.sa-picture svg{display:block}
 .sa-larger svg{zoom:1.5;max-width:none!important}
-.sa-explorer .widget-toggle-buttons .widget-toggle-button{width:auto;min-width:34px;padding:0 9px}
-.sa-explorer :is(button,input):focus-visible{outline:3px solid var(--jp-brand-color1,#1976d2);outline-offset:1px}
-.sa-complaint{color:var(--jp-ui-font-color1);border-left:4px solid #d55e00;padding:2px 8px}
+.sa-controls{flex-flow:row wrap!important;column-gap:18px}
+.sa-controls .widget-label{width:auto!important;min-width:40px;margin-right:6px;text-align:left}
+.sa-controls .widget-toggle-buttons{flex-flow:row nowrap;width:auto;overflow:visible}
+.sa-controls .widget-toggle-buttons>div{flex-flow:row wrap}
+.sa-controls button{width:auto!important;min-width:32px;padding:0 9px}
+.sa-controls button.mod-active{background:var(--sa-ink);color:var(--sa-surface);box-shadow:none}
+.sa-query button.mod-active{background:var(--sa-Q)}
+.sa-controls :is(button,input):focus-visible{outline:3px solid var(--sa-K)!important;outline-offset:1px}
+.sa-complaint{color:var(--sa-ink);border-left:4px solid var(--sa-Q);padding:2px 8px;margin:4px 0}
 """
 
 
@@ -49,15 +54,14 @@ class Explorer:
 
     def assemble(self, *rows):
         """Lay out the controls, a list of them for each line, and draw for the first time."""
-        rows = [*rows, [self.larger, self.in_words]]
-        for control in (control for row in rows for control in row):
-            if not isinstance(control, widgets.Button):
-                control.observe(self.changed, "value")
-        wrapping = widgets.Layout(flex_flow="row wrap")
-        lines = [widgets.HBox(row, layout=wrapping) for row in rows]
+        lines = []
+        for row in (*rows, [self.larger, self.in_words]):
+            lines.append(widgets.HBox(row).add_class("sa-controls"))
+            for control in row:
+                if not isinstance(control, widgets.Button):
+                    control.observe(self.changed, "value")
         style = widgets.HTML(f"<style>{CSS}</style>", layout=widgets.Layout(display="none"))
-        self.box = widgets.VBox([style, *lines, self.canvas, self.words])
-        self.box.add_class("sa-explorer")
+        self.box = widgets.VBox([style, *lines[:-1], self.canvas, lines[-1], self.words]).add_class("sa")
         self.draw()
 
     def picture(self):
@@ -72,9 +76,9 @@ class Explorer:
     def draw(self):
         """Show the picture of the state."""
         picture = self.picture()
-        complaint = f'<p role="alert" class="sa-complaint">{html.escape(self.complaint)}</p>'
-        size = "sa sa-larger" if self.larger.value else "sa"
-        self.canvas.value = f'{complaint if self.complaint else ""}<div class="{size}">{picture.drawing}</div>'
+        alarm = f'<p role="alert" class="sa-complaint">{html.escape(self.complaint)}</p>' if self.complaint else ""
+        size = "sa-picture sa-larger" if self.larger.value else "sa-picture"
+        self.canvas.value = f'{alarm}<div class="{size}">{picture.drawing}</div>'
         self.words.value = f"<pre>{html.escape(picture.text)}</pre>" if self.in_words.value else ""
 
     @contextlib.contextmanager
@@ -106,7 +110,7 @@ class OneHead(Explorer):
                                  layout=widgets.Layout(width="min(640px, 98%)"))
         self.layer = choice("layer", range(len(self.model.layers)), layer)
         self.head = choice("head", range(self.model.n_heads), head)
-        self.query = widgets.ToggleButtons(description="query")
+        self.query = widgets.ToggleButtons(description="query").add_class("sa-query")
         self.offer_queries(query)
 
     @property
@@ -144,11 +148,15 @@ class OneHead(Explorer):
         try:
             self.trace = self.model.run(text)
         except ValueError as err:
-            self.complaint = f"{err}{nearest(text, self.model.vocab)}"
+            self.complaint = str(err)
             self.draw()
             return
         with self.together():
             self.offer_queries()
+
+    def state(self):
+        """(the chosen layer's LayerTrace, head, position of the query, position of the first token shown)."""
+        return self.trace.layers[self.layer.value], self.head.value, self.query.value, self.first
 
     def note(self):
         """What to say when some of the tokens are not shown."""
@@ -163,10 +171,12 @@ class Similarity(OneHead):
         self.assemble([self.text], [self.layer, self.head], [self.query])
 
     def picture(self):
-        at, head, i, first = self.trace.layers[self.layer.value], self.head.value, self.query.value, self.first
+        at, head, i, first = self.state()
         dots = scores(at.Q[head], at.K[head])[i]              # (n,)
         A = at.A[head, i]                                     # (n,)
-        note = self.note() and f"{self.note()} Those before get {figures.number(A[:first].sum())} of the weight."
+        note = self.note()
+        if note:
+            note += f" Those before get {figures.number(A[:first].sum())} of the weight."
         return heads.similarity(self.shown, i - first, dots[first:], at.S[head, i, first:], A[first:],
                                 self.model.d_k, note)
 
@@ -179,7 +189,7 @@ class ValueReading(OneHead):
         self.assemble([self.text], [self.layer, self.head], [self.query])
 
     def picture(self):
-        at, head, i, first = self.trace.layers[self.layer.value], self.head.value, self.query.value, self.first
+        at, head, i, first = self.state()
         A = at.A[head, i]                                     # (n,)
         parts = A[:, None] * at.V[head]                       # (n, 1) * (n, d_v) -> (n, d_v)
         earlier = (first, A[:first].sum(), parts[:first].sum(axis=0)) if first else None
@@ -208,13 +218,13 @@ class StepThrough(OneHead):
         super().draw()
 
     def picture(self):
-        at, head, step, first = self.trace.layers[self.layer.value], self.head.value, self.step.value, self.first
+        at, head, i, first = self.state()
         Q, K, S, A, Z = at.Q[head], at.K[head], at.S[head], at.A[head], at.Z[head]
-        (n, d_k), d_v = Q.shape, Z.shape[1]
+        (n, d_k), d_v, step = Q.shape, Z.shape[1], self.step.value
         M, role, title, formula = (
             lambda: (scores(Q, K), "S", "Every query meets every key: one dot product a cell",
                      f"Q Kᵀ: ({n}, {d_k}) @ ({d_k}, {n}) → ({n}, {n})"),
-            lambda: (S, "S", f"The same scores, smaller: each divided by √{d_k} = {figures.number(math.sqrt(d_k))}",
+            lambda: (S, "S", f"The same scores, each divided by √{d_k} = {figures.number(math.sqrt(d_k))}",
                      f"S = Q Kᵀ / √d_k: ({n}, {n})"),
             lambda: (np.where(np.tri(n, dtype=bool), S, -np.inf), "S",
                      "A word may read itself and what came before; all else becomes −∞",
@@ -225,8 +235,8 @@ class StepThrough(OneHead):
                      f"Z = A V: ({n}, {n}) @ ({n}, {d_v}) → ({n}, {d_v})"),
         )[step]()
         square, sums = step < 4, A.sum(axis=1)[first:] if step == 3 else None
-        return heads.step(step, self.shown, self.query.value - first, M[first:, first:] if square else M[first:],
-                          title, formula, self.shown if square else None, sums, role, self.note())
+        return heads.step(step, self.shown, i - first, M[first:, first:] if square else M[first:], title, formula,
+                          self.shown if square else None, sums, role, self.note())
 
 
 def choice(name, values, value, labels=None):
@@ -235,17 +245,9 @@ def choice(name, values, value, labels=None):
     if value not in values:
         raise ValueError(f"{name} must be one of {', '.join(map(str, values))}, got {value!r}")
     labels = labels or [str(v) for v in values]
-    return widgets.ToggleButtons(description=name, options=list(zip(labels, values, strict=True)), value=value,
+    options = list(zip(labels, values, strict=True))
+    return widgets.ToggleButtons(description=name, options=options, value=value,
                                  tooltips=[f"{name} {label}" for label in labels])
-
-
-def nearest(text, vocab):
-    """A sentence with the known words that look most like the first unknown one, or nothing."""
-    for word in text.split():
-        if word not in vocab:
-            near = difflib.get_close_matches(word, vocab, n=3, cutoff=0.5)
-            return f" — nearest to {word!r}: {', '.join(near)}" if near else ""
-    return ""
 
 
 def similarity(text=SENTENCE, layer=1, head=0, query=None):

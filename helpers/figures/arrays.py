@@ -143,7 +143,8 @@ def pipeline(steps, title):
     return Picture(title, f"{title}\n{text}", sheet.finish())
 
 
-def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, marks=(), weight=None, largest=None):
+def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, marks=(), weight=None,
+               largest=None):
     """A heat map with its left edge at x, from the sheet's top down; `largest` has the fullest shade."""
     high = ROW if readable or len(M) <= 16 else 14
     y, across = sheet.top, cell * M.shape[1]
@@ -189,7 +190,7 @@ def write_columns(sheet, x, columns, cell):
 def cell_size(matrices, digits, room, columns=None):
     """(width of a cell in px, whether its number can be read) for matrices side by side in `room` px."""
     count = sum(M.shape[1] for M in matrices)
-    number_room = max(width(number(v, digits), CELL) for M in matrices for v in M.flat) + 8
+    number_room = max(width(number(v, digits), CELL) for M in matrices for v in M.flat) + 10
     wanted = max([number_room, 34] + [width(label, SMALL) + 6 for label in columns or ()])
     fitting = int(room / count)
     if fitting >= number_room:

@@ -17,6 +17,7 @@ from helpers.figures.words import number, rounded, short_number, shorten, table,
 COLOURS = ("K", "Q", "V", "A", "positive", "negative")
 DASHES = (None, "7 4", "2 3", "10 3 2 3", "14 5", "1 5")
 MARK = 4.5                                   # half the size of a mark
+CHART_TEXT, LABEL_MOST = 12, 140             # px: labels in a plot
 
 
 def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
@@ -81,7 +82,7 @@ def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
     else:
         room = (top - bottom) * 0.06 or abs(top) * 0.1 or 1.0
         bottom, top = (0.0 if 0 <= bottom < 0.4 * top else bottom - room), top + room
-    axes = Axes(sheet, 600 - (640 + key - sheet.width), 300, (x[0], x[-1]), (bottom, top), xlabel, ylabel, logx, logy,
+    axes = Axes(sheet, sheet.width - key - 40, 300, (x[0], x[-1]), (bottom, top), xlabel, ylabel, logx, logy,
                 xticks=x if len(x) <= 8 else None)
     ends = []
     for i, (name, y) in enumerate(series.items()):
@@ -107,8 +108,8 @@ def bars(labels, values, title, ylabel="", digits=2):
     """
     values = np.asarray(values, dtype=float)
     if values.ndim != 1 or not len(values) or len(labels) != len(values) or not np.isfinite(values).all():
-        raise ValueError(f"values must hold a finite number for each label, at least one: {len(labels)} labels, "
-                         f"values {values.shape}")
+        raise ValueError("values must hold a finite number for each label, at least one: "
+                         f"{len(labels)} labels, values {values.shape}")
     labels = [str(label) for label in labels]
     sheet = Sheet(title, f"{len(values)} bars.", 640)
     if ylabel:
@@ -144,11 +145,9 @@ def level_bars(sheet, x, y, room, values, digits=2, fills=None, inks=None, words
     sheet.line(zero, y, zero, y + len(shown) * ROW, "soft")
 
 
-CHART_TEXT, LABEL_MOST = 12, 140
-
 
 class Axes:
-    """A plot area with ticks, grid and labels, and the way from numbers to px. It draws itself on the sheet."""
+    """A plot area with ticks, grid and labels, drawn on the sheet at once, and the way from numbers to px."""
 
     def __init__(self, sheet, wide, high, xs, ys, xlabel, ylabel, logx=False, logy=False, xticks=None):
         self.logx, self.logy, self.xs, self.ys = logx, logy, xs, ys
@@ -232,7 +231,8 @@ def spot(x, y, long, taken, axes):
     for dx, dy in ((7, -6), (-7 - long, -6), (-long / 2, -20), (-long / 2, 8), (6, -18), (6, 6),
                    (-6 - long, -18), (-6 - long, 6), (16, -6), (-16 - long, -6)):
         box = (half_px(x + dx), half_px(y + dy), half_px(x + dx) + long, half_px(y + dy) + 13)
-        covered = sum(overlap(box[0], box[2], t[0], t[2]) * overlap(box[1], box[3], t[1], t[3]) for t in taken)
+        covered = sum(overlap(box[0], box[2], other[0], other[2]) * overlap(box[1], box[3], other[1], other[3])
+                      for other in taken)
         inside = (axes.left <= box[0] and box[2] <= axes.left + axes.wide
                   and axes.top <= box[1] and box[3] <= axes.top + axes.high)
         covered += 0 if inside else 100

@@ -50,7 +50,8 @@ def similarity(tokens, query, dots, scaled, weights, d_k, note=""):
         level_bars(sheet, x, top, room, values, fills=fills, inks=inks)
     level_bars(sheet, starts[2], top, room, weights, fills=["A"] * len(words), inks=inks, words=told)
     sheet.top = top + len(words) * ROW + 4
-    sheet.note(note or f"Masked keys come after the query. The weights add up to {number(sum(weights))}.")
+    masked = "" if query == len(words) - 1 else " Keys after the query are masked."
+    sheet.note(note or f"The weights add up to {number(sum(weights))}.{masked}")
     body = [[word + (" (query)" if j == query else ""), number(dots[j]), number(scaled[j]), told[j]]
             for j, word in enumerate(words)]
     text = [title, table(body, ["key", "q · k", f"÷ √{d_k}", "weight"]), note]
@@ -65,14 +66,15 @@ def value_reading(tokens, query, weights, parts, z, earlier=None):
     """
     words = numbered(tokens)
     best = largest(weights)
-    title = f"“{words[query]}” takes {number(weights[best])} of the value of “{words[best]}”, the largest share"
+    most = number(weights[best])
+    title = f"“{words[query]}” takes {most} of the value of “{words[best]}”, the largest share"
     names, shares, rows = list(words), list(weights), [list(part) for part in parts]
     told = [number(w) if j <= query else "masked" for j, w in enumerate(weights)]
     if earlier:
         names, shares = [f"{earlier[0]} earlier", *names], [earlier[1], *shares]
         rows, told = [list(earlier[2]), *rows], [number(earlier[1]), *told]
     hidden = len(names) - len(words)
-    side, alpha = label_room([*names, "sum = z"]), 62
+    side, alpha = label_room([*names, "sum = z"]) + 44, 62
     d_v = len(z)
     all_rows = np.array([*rows, z], dtype=float)
     cell, readable = cell_size([all_rows], 2, WIDTH - 2 * PAD - side - alpha)
@@ -85,11 +87,12 @@ def value_reading(tokens, query, weights, parts, z, earlier=None):
     fullest = max(abs(rounded(v)) for v in all_rows.flat) or 1
     for j, (name, share_of) in enumerate(zip(names, shares, strict=True)):
         y, masked = top + j * ROW, j - hidden > query
-        sheet.text(x - alpha - 8, y + 17, shorten(name, LABEL, TEXT), TEXT, "soft" if masked else "ink", "end",
+        ink = "soft" if masked else "ink"
+        sheet.text(x - alpha - 8, y + 17, shorten(name, LABEL, TEXT), TEXT, ink, "end",
                    "bold" if j - hidden == best else None)
         sheet.rect(x - alpha, y, alpha - 8, ROW, "A", shade(rounded(share_of), 1), "line", 0.5)
-        sheet.text(x - alpha / 2 - 4, y + 17, told[j], CELL, "soft" if masked else "ink", "middle")
-    sheet.rect(sheet.left - 8, top + (query + hidden) * ROW + 1, 4, ROW - 2, "Q", radius=2)
+        sheet.text(x - alpha / 2 - 4, y + 17, told[j], CELL, ink, "middle")
+    sheet.text(sheet.left, top + (query + hidden) * ROW + 17, "query", SMALL, "Q", weight="bold")
     draw_cells(sheet, x, all_rows[:-1], cell, "V", 2, readable, largest=fullest)
     y = sheet.top = sheet.top + 8
     sheet.text(x - alpha - 8, y + 17, "sum = z", TEXT, "ink", "end", "bold")
@@ -97,8 +100,7 @@ def value_reading(tokens, query, weights, parts, z, earlier=None):
     draw_cells(sheet, x, all_rows[-1:], cell, "Z", 2, readable, weight="bold", largest=fullest)
     draw_columns(sheet, x, z, cell, fullest)
     sheet.text(x - alpha - 8, sheet.top - 36, "z as bars", SMALL, "soft", "end")
-    sheet.note(f"Every column adds up to z. Numbers are rounded to two digits. The mark on the left: "
-               f"the query, “{words[query]}”.")
+    sheet.note("Every column adds up to z; the numbers shown are rounded to two digits.")
     body = [[name + (" (query)" if j - hidden == query else ""), told[j], *map(number, rows[j])]
             for j, name in enumerate(names)]
     text = table([*body, ["sum = z", number(sum(shares)), *map(number, z)]], ["word", "weight", *range(d_v)])
@@ -106,7 +108,7 @@ def value_reading(tokens, query, weights, parts, z, earlier=None):
 
 
 def step(which, tokens, query, M, title, formula, columns=None, sums=None, role="S", note=""):
-    """One step of the way from scores to Z: where we are, the formula with its shapes, the array with its numbers.
+    """One step of the way from scores to Z: where we are, the formula with its shapes, the array's numbers.
 
     which : 0 … 4, tokens : n words, query : the row to outline, M : (n, c), columns : c words or None,
     sums : (n,) row sums or None.
@@ -119,10 +121,11 @@ def step(which, tokens, query, M, title, formula, columns=None, sums=None, role=
                   max(side + extra + cell * M.shape[1] + 2 * PAD, 600))
     x = sheet.left
     for s, name in enumerate(STEPS):
-        box, here = width(f"{s + 1} {name}", TEXT) + 22, s == which
-        sheet.rect(x, sheet.top, box, 28, "ink" if here else "panel", stroke="ink" if here else "line", radius=14)
-        sheet.text(x + box / 2, sheet.top + 19, f"{s + 1} {name}", TEXT, "surface" if here else "soft", "middle",
-                   "bold" if here else None)
+        label, here = f"{s + 1} {name}", s == which
+        box = width(label, TEXT) + 22
+        fill, edge, ink = ("ink", "ink", "surface") if here else ("panel", "line", "soft")
+        sheet.rect(x, sheet.top, box, 28, fill, stroke=edge, radius=14)
+        sheet.text(x + box / 2, sheet.top + 19, label, TEXT, ink, "middle", "bold" if here else None)
         if s < len(STEPS) - 1:
             sheet.arrow(x + box + 3, sheet.top + 14, x + box + 21)
         x += box + 24
@@ -137,8 +140,8 @@ def step(which, tokens, query, M, title, formula, columns=None, sums=None, role=
     top = sheet.top
     draw_cells(sheet, x, M, cell, role, 2, readable, words, [(query, None)])
     if sums is not None:
-        sheet.texts([(after, top + i * ROW + 17, number(total)) for i, total in enumerate(sums)], CELL, "A", "middle",
-                    "bold")
+        sheet.texts([(after, top + i * ROW + 17, number(total)) for i, total in enumerate(sums)], CELL, "A",
+                    weight="bold")
     sheet.top += 4
     sheet.note(" ".join(filter(None, [f"Outlined: the row of the query, “{words[query]}”.", note])))
     body = [[word + (" (query)" if i == query else ""), *map(number, M[i])]

@@ -20,11 +20,11 @@ LIGHT = {
     "negative": "#6c8194",    # cool grey
 }
 DARK = {
-    "surface": "#111418",
-    "panel": "#22272e",
-    "ink": "#f0f3f6",
-    "soft": "#b3bcc6",
-    "line": "#4b545e",
+    "surface": "#111111",
+    "panel": "#262626",
+    "ink": "#f2f2f2",
+    "soft": "#b8b8b8",
+    "line": "#505050",
     "Q": "#ff9a5c",
     "K": "#6cbcf5",
     "V": "#3fcfa3",

@@ -49,8 +49,9 @@ class Sheet:
 
     def texts(self, items, size=TEXT, colour="ink", anchor="middle", weight=None):
         """Many words that look alike, as (x, y, words)."""
-        inside = "".join(f'<text x="{px(x)}" y="{px(y)}">{escape(str(words))}</text>' for x, y, words in items)
-        self.parts.append(f"<g{self.lettered(size, colour, anchor, weight)}>{inside}</g>" if inside else "")
+        inside = [f'<text x="{px(x)}" y="{px(y)}">{escape(str(words))}</text>' for x, y, words in items]
+        if inside:
+            self.parts.append(f"<g{self.lettered(size, colour, anchor, weight)}>{''.join(inside)}</g>")
 
     def note(self, words):
         """Small print below what is drawn so far."""
@@ -74,12 +75,12 @@ class Sheet:
 
     def finish(self):
         """The whole SVG."""
-        w, h = px(self.width), px(self.top + PAD)
+        w, h, shapes = px(self.width), px(self.top + PAD), "".join(self.parts)
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}"'
                 f' role="img" aria-label={quoteattr(self.title)} font-family="{FONT}"'
                 ' style="max-width:100%;height:auto">'
                 f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
-                f'<rect width="{w}" height="{h}" fill="{self.colour("surface")}"/>{"".join(self.parts)}</svg>')
+                f'<rect width="{w}" height="{h}" fill="{self.colour("surface")}"/>{shapes}</svg>')
 
 
 def px(x):
