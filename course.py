@@ -217,7 +217,7 @@ def make():
     python = getattr(sys, "_base_executable", None) or sys.executable     # not one that lives in .venv itself
     made = subprocess.run([python, "-m", "venv", str(VENV)], capture_output=True, text=True)
     if made.returncode:
-        raise Trouble(explain(made.stdout + made.stderr, "The environment could not be made"))
+        raise Trouble(explain("The environment could not be made", (made.stdout + made.stderr).splitlines()))
 
 
 def can_import(module):
@@ -243,8 +243,7 @@ def install(tests):
         pip = [str(venv_python()), "-m", "pip", "install", "--progress-bar=off"]
         heard = []
         if run(pip + requirements(tests), env, heard):
-            print("".join(["What pip said at the end:\n"] + heard[-12:]), file=sys.stderr)
-            raise Trouble(explain("".join(heard), "The packages could not be installed"))
+            raise Trouble(explain("The packages could not be installed", heard))
     here = "import sys; sys.path.append(%s)\n" % ascii(str(ROOT))
     Path(found["packages"], "self_attention_course.pth").write_text(here, encoding="utf-8")
     UNFINISHED.unlink(missing_ok=True)
@@ -252,21 +251,20 @@ def install(tests):
         print("Everything is in place.", flush=True)
 
 
-def explain(log, otherwise):
-    """The sentence for what a log of venv or pip shows."""
-    if re.search(r"No space left on device|Errno 28|not enough space on the disk", log):
+def explain(what, heard):
+    """The sentence for what venv or pip said before it failed."""
+    log = "\n".join(heard)
+    if re.search("No space left|Errno 28", log) or shutil.disk_usage(ROOT).free < 50e6:
         return DISK_FULL
-    if re.search(r"CERTIFICATE_VERIFY_FAILED", log):
+    if "CERTIFICATE_VERIFY_FAILED" in log:
         return NO_CERTIFICATE
-    if re.search(r"NewConnectionError|ConnectTimeoutError|ReadTimeoutError|NameResolutionError|ProxyError"
-                 r"|Failed to establish a new connection|name resolution|getaddrinfo failed", log):
+    if re.search("new connection|Timeout|name resolution|ProxyError|from versions: none", log):
         return NO_NETWORK
     missing = re.search(r"No matching distribution found for (\S+)", log)
     if missing:
         sentence = "There is no package %s for Python %d.%d on this system: try another, such as Python 3.12."
         return sentence % ((missing.group(1),) + sys.version_info[:2])
-    last = [line.strip() for line in log.splitlines() if line.strip()][-1:]
-    return ": ".join([otherwise] + last)
+    return "\n  ".join([what + ". The last words were:"] + [line.strip()[:300] for line in heard[-10:]])
 
 
 # --- the commands ---------------------------------------------------------------------------------
@@ -312,9 +310,9 @@ def follow(output, heard):
         seconds = time.monotonic() - begun
         if live or seconds - shown >= 5:
             shown = seconds
-            line = "%4d s  %s" % (seconds, in_short(heard[-1] if heard else ""))
             room = shutil.get_terminal_size().columns - 1
-            print("\r" + line[:room].ljust(room) if live else line, end="" if live else "\n", flush=True)
+            line = ("%4d s  %s" % (seconds, in_short(heard[-1] if heard else "")))[:room]
+            print("\r" + line.ljust(room) if live else line, end="" if live else "\n", flush=True)
     if live:
         print()
 
@@ -414,7 +412,12 @@ def parse(arguments):
     parser.add_argument("--no-browser", action="store_true", help="start: print the address, open no browser")
     parser.add_argument("--port", type=port_number, metavar="N", help="start: use this port")
     parser.add_argument("--check", action="store_true", help="exercises: write nothing, tell what differs")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if options.check and options.command != "exercises":
+        parser.error("--check goes with the command exercises")
+    if (options.no_browser or options.port) and options.command != "start":
+        parser.error("--no-browser and --port go with the command start")
+    return options
 
 
 def main(arguments):
