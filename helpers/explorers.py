@@ -28,15 +28,15 @@ CSS = live_css() + """
 .sa-picture{overflow-x:auto}
 .sa-picture svg{display:block}
 .sa-larger svg{zoom:1.5;max-width:none!important}
-.sa-controls{flex-flow:row wrap!important;column-gap:18px}
+.sa-controls{flex-flow:row wrap!important;align-items:center;gap:2px 18px}
 .sa-controls .widget-label{width:auto!important;min-width:40px;margin-right:6px;text-align:left}
-.sa-controls .widget-toggle-buttons{flex-flow:row nowrap;width:auto;overflow:visible}
-.sa-controls .widget-toggle-buttons>div{flex-flow:row wrap}
+.sa-controls .widget-toggle-buttons{display:flex;align-items:baseline;width:auto;margin:2px;overflow:visible}
 .sa-controls button{width:auto!important;min-width:32px;padding:0 9px}
 .sa-controls button.mod-active{background:var(--sa-ink);color:var(--sa-surface);box-shadow:none}
 .sa-query button.mod-active{background:var(--sa-Q)}
 .sa-controls :is(button,input):focus-visible{outline:3px solid var(--sa-K)!important;outline-offset:1px}
 .sa-complaint{color:var(--sa-ink);border-left:4px solid var(--sa-Q);padding:2px 8px;margin:4px 0}
+.sa-unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 """
 
 
@@ -55,6 +55,7 @@ class Explorer:
     def assemble(self, *rows):
         """Lay out the controls, a list of them for each line, and draw for the first time."""
         lines = []
+        self.choices = [c for row in rows for c in row if isinstance(c, widgets.ToggleButtons)]
         for row in (*rows, [self.larger, self.in_words]):
             lines.append(widgets.HBox(row).add_class("sa-controls"))
             for control in row:
@@ -74,11 +75,14 @@ class Explorer:
             self.draw()
 
     def draw(self):
-        """Show the picture of the state."""
+        """Show the picture of the state, and name the state for those who do not see the pressed buttons."""
         picture = self.picture()
-        alarm = f'<p role="alert" class="sa-complaint">{html.escape(self.complaint)}</p>' if self.complaint else ""
+        alarm = html.escape(self.complaint)
+        alarm = alarm and f'<p role="alert" class="sa-complaint">{alarm}</p>'
+        chosen = ", ".join(f"{c.description} {c.label}" for c in self.choices)
         size = "sa-picture sa-larger" if self.larger.value else "sa-picture"
-        self.canvas.value = f'{alarm}<div class="{size}">{picture.drawing}</div>'
+        self.canvas.value = (f'{alarm}<p role="status" class="sa-unseen">{html.escape(chosen)}</p>'
+                             f'<div class="{size}">{picture.drawing}</div>')
         self.words.value = f"<pre>{html.escape(picture.text)}</pre>" if self.in_words.value else ""
 
     @contextlib.contextmanager
@@ -234,9 +238,10 @@ class StepThrough(OneHead):
             lambda: (Z, "Z", "Each row of A mixes the values: what every word takes away",
                      f"Z = A V: ({n}, {n}) @ ({n}, {d_v}) → ({n}, {d_v})"),
         )[step]()
-        square, sums = step < 4, A.sum(axis=1)[first:] if step == 3 else None
-        return heads.step(step, self.shown, i - first, M[first:, first:] if square else M[first:], title, formula,
-                          self.shown if square else None, sums, role, self.note())
+        last = step == len(heads.STEPS) - 1                   # Z has a column for each of d_v numbers
+        M, columns = (M[first:], None) if last else (M[first:, first:], self.shown)
+        sums = A.sum(axis=1)[first:] if step == 3 else None
+        return heads.step(step, self.shown, i - first, M, title, formula, columns, sums, role, self.note())
 
 
 def choice(name, values, value, labels=None):

@@ -231,8 +231,8 @@ def spot(x, y, long, taken, axes):
     for dx, dy in ((7, -6), (-7 - long, -6), (-long / 2, -20), (-long / 2, 8), (6, -18), (6, 6),
                    (-6 - long, -18), (-6 - long, 6), (16, -6), (-16 - long, -6)):
         box = (half_px(x + dx), half_px(y + dy), half_px(x + dx) + long, half_px(y + dy) + 13)
-        covered = sum(overlap(box[0], box[2], other[0], other[2]) * overlap(box[1], box[3], other[1], other[3])
-                      for other in taken)
+        covered = sum(overlap(box[0], box[2], x1, x2) * overlap(box[1], box[3], y1, y2)
+                      for x1, y1, x2, y2 in taken)
         inside = (axes.left <= box[0] and box[2] <= axes.left + axes.wide
                   and axes.top <= box[1] and box[3] <= axes.top + axes.high)
         covered += 0 if inside else 100
