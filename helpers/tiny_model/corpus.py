@@ -4,7 +4,7 @@ A story opens with "<bos>" and goes on, sentence after sentence, until it is cut
 each love a fruit, or about "i", who loves a fruit and a drink. Its sentences, where `|` is a choice and what
 stands in `( )?` may be left out:
 
-    the ANIMAL (near the ANIMAL)? VERB .        the verb agrees with the first animal
+    the ANIMAL (near the ANIMAL)? VERB .        cats sleep, dogs run, birds sing: the first animal counts
     NAME loves FRUIT .                          once for each of two people, a woman and a man
     (NAME | she | he) eats FRUIT .              the fruit that person loves
     (NAME | she | he) buys (her | his) FRUIT .
@@ -17,7 +17,7 @@ the story says nothing about its job. Four kinds of word can be told only by loo
 (`KINDS`; the word in question stands in brackets):
 
     neighbour   she buys [her] pears .                                  look at the word before: who buys?
-    agreement   the cats near the dog [sleep] .                         look at the noun that counts, not the nearer
+    agreement   the cats near the dog [sleep] .                         look at the cats, not the nearer dog
     reference   anna loves apples . ben loves pears . she eats [apples] .     look at her fruit, not at his
     content     i love apples . i love tea . i drink [tea] .            look at a drink, not at a fruit
 
@@ -36,12 +36,11 @@ WOMEN, MEN = ("anna", "emma", "lily"), ("ben", "tom", "sam")
 NAMES = WOMEN + MEN
 FRUITS = ("apples", "pears", "plums", "grapes", "figs", "kiwis")
 DRINKS = ("milk", "tea", "juice")
-ANIMALS = {"cat": "singular", "dog": "singular", "bird": "singular",
-           "cats": "plural", "dogs": "plural", "birds": "plural"}
-VERBS = {"singular": ("sleeps", "runs", "sings"), "plural": ("sleep", "run", "sing")}
+VERB_OF = {"cat": "sleeps", "dog": "runs", "bird": "sings", "cats": "sleep", "dogs": "run", "birds": "sing"}
+ANIMALS, VERBS = tuple(VERB_OF), tuple(VERB_OF.values())
 VOCAB = ["<bos>", "<unk>", ".", "i", "you", "she", "he", "her", "his", *NAMES, *FRUITS, *DRINKS,
          "love", "loves", "eat", "eats", "drink", "buys", "the", "near", "then",
-         *ANIMALS, *VERBS["singular"], *VERBS["plural"]]
+         *ANIMALS, *VERBS]
 WORD_TO_ID = {word: i for i, word in enumerate(VOCAB)}
 
 HELD_OUT = frozenset([(name, fruit) for name, fruits in (("lily", FRUITS[:3]), ("sam", FRUITS[3:]))
@@ -66,23 +65,23 @@ def openings(loved):
 
     loved : what the story has said so far, a tuple of (who, what): (("anna", "apples"), ("ben", "pears")).
     """
-    yield "the", 0.25, ("the",)
+    yield "the", 0.2, ("the",)
     if not loved:
-        yield "i", 0.25, ("i",)
+        yield "i", 0.2, ("i",)
         for name in NAMES:
-            yield name, 0.5 / len(NAMES), ("new", name)
+            yield name, 0.6 / len(NAMES), ("new", name)
         return
     people = [who for who, _ in loved]
     if people[0] == "i":
-        yield "i", 0.75, ("i",)
+        yield "i", 0.8, ("i",)
         return
     for name in people:
-        yield name, 0.375 / len(people), ("does", name)
-        yield pronoun(name), 0.375 / len(people), ("does", name)
+        yield name, 0.2, ("does", name)
+        yield pronoun(name), 0.2, ("does", name)
     if len(people) == 1:
         others = MEN if people[0] in WOMEN else WOMEN
         for name in others:
-            yield name, 0.75 / len(others), ("new", name)
+            yield name, 0.8 / len(others), ("new", name)
 
 
 def moves(loved, phrase):
@@ -98,20 +97,18 @@ def moves(loved, phrase):
             for word, share, after in openings(loved):
                 yield word, share, loved, after
         case ("the",):
-            for animal, number in ANIMALS.items():
-                yield animal, 1, loved, ("animal", number)
-        case ("animal", number):
-            yield "near", 2, loved, ("near", number)
-            for verb in VERBS[number]:
-                yield verb, 1 / 3, loved, ("end",)
-        case ("near", number):
-            yield "the", 1, loved, ("near the", number)
-        case ("near the", number):
-            for animal, nearer in ANIMALS.items():
-                yield animal, 1, loved, ("animal near", number, nearer)
-        case ("animal near", number, _):
-            for verb in VERBS[number]:
-                yield verb, 1, loved, ("end",)
+            for animal in ANIMALS:
+                yield animal, 1, loved, ("animal", animal)
+        case ("animal", animal):
+            yield "near", 2, loved, ("near", animal)
+            yield VERB_OF[animal], 1, loved, ("end",)
+        case ("near", animal):
+            yield "the", 1, loved, ("near the", animal)
+        case ("near the", animal):
+            for nearer in ANIMALS:
+                yield nearer, 1, loved, ("animal near", animal, animal == nearer)
+        case ("animal near", animal, _):
+            yield VERB_OF[animal], 1, loved, ("end",)
         case ("new", name):
             yield "loves", 1, loved, ("loves", name)
         case ("loves", name):
@@ -148,7 +145,7 @@ def kind_of_next(loved, phrase):
     match phrase:
         case ("buys", _) if len(loved) == 2:
             return "neighbour"
-        case ("animal near", number, nearer) if number != nearer:
+        case ("animal near", _, same) if not same:
             return "agreement"
         case ("eats", _) if len(loved) == 2:
             return "reference"
@@ -201,7 +198,7 @@ class Grammar:
         return Stories(ids, log_p, kind, allowed, new_fruit)
 
     def entropy(self, n):
-        """The exact entropy of each of n words, given those before it, in nats.  Returns (n,); "<bos>" has 0."""
+        """The exact entropy of each of n words, given those before it, in nats.  Returns (n,)."""
         log = np.log(np.where(self.probability > 0, self.probability, 1))
         own = -(self.probability * log).sum(axis=1)                   # (S,) entropy of the next word
         share = np.zeros(len(own))                                    # (S,) how likely each state is by now
