@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from helpers.figures.picture import Picture
-from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
+from helpers.figures.style import PAD, ROW, SMALL, TEXT
 from helpers.figures.svg import Sheet, px
 from helpers.figures.words import number, rounded, short_number, shorten, table, width
 
@@ -18,6 +18,7 @@ COLOURS = ("K", "Q", "V", "A", "positive", "negative")
 DASHES = (None, "7 4", "2 3", "10 3 2 3", "14 5", "1 5")
 MARK = 4.5                                   # half the size of a mark
 CHART_TEXT, LABEL_MOST = 12, 140             # px: labels in a plot
+SIDE = 76                                    # left of a plot area: room for ticks and the name of the axis
 
 
 def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
@@ -34,12 +35,13 @@ def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
     names = list(dict.fromkeys(map(str, groups))) if groups is not None else []
     which = [names.index(str(g)) for g in groups] if names else [0] * len(points)
     key = max(width(name, TEXT) for name in names) + 40 if names else 0
-    sheet = Sheet(title, f"{len(points)} labelled points.", 720 + key)
-    low, high = points.min(axis=0), points.max(axis=0)
-    scale = max((high - low) / (600, 380)) or 1.0                # what one px is worth
-    middle, half = (low + high) / 2, np.array([340, 215]) * scale
-    (left, bottom), (right, top) = middle - half, middle + half
-    axes = Axes(sheet, 680, 430, (left, right), (bottom, top), xlabel, ylabel)
+    wide, high = 600, 420
+    sheet = Sheet(title, f"{len(points)} labelled points.", SIDE + wide + key + 2 * PAD)
+    least, most = points.min(axis=0), points.max(axis=0)
+    scale = max((most - least) / (wide - 80, high - 50)) or 1.0  # what one px is worth
+    half = np.array([wide, high]) / 2 * scale
+    (left, bottom), (right, top) = (least + most) / 2 - half, (least + most) / 2 + half
+    axes = Axes(sheet, wide, high, (left, right), (bottom, top), xlabel, ylabel)
     where = [(axes.x(x), axes.y(y)) for x, y in points]
     for (x, y), g in zip(where, which, strict=True):
         mark(sheet, x, y, g)
@@ -49,8 +51,8 @@ def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
         taken.append(spot(x, y, width(label, CHART_TEXT), taken, axes))
         sheet.text(taken[-1][0], taken[-1][3] - 3, label, CHART_TEXT)
     for g, name in enumerate(names):
-        mark(sheet, 720, axes.top + 12 + g * 22, g)
-        sheet.text(732, axes.top + 16 + g * 22, name)
+        mark(sheet, axes.left + wide + 16, axes.top + 12 + g * 22, g)
+        sheet.text(axes.left + wide + 28, axes.top + 16 + g * 22, name)
     rows = [[str(label), *([names[g]] if names else []), number(x), number(y)]
             for (x, y), label, g in zip(points, labels, which, strict=True)]
     header = ["", *(["group"] if names else []), xlabel or "x", ylabel or "y"]
@@ -75,14 +77,15 @@ def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
         if flag and values.min() <= 0:
             raise ValueError(f"log{axis} needs positive numbers, the least is {values.min():g}")
     key = max(width(name, TEXT) for name in series) + 16 if len(series) > 1 else PAD
-    sheet = Sheet(title, f"Curves over {xlabel or 'x'}: {', '.join(series)}.", min(640 + key, WIDTH))
+    key, wide = min(key, 240), 540
+    sheet = Sheet(title, f"Curves over {xlabel or 'x'}: {', '.join(series)}.", SIDE + wide + key + 2 * PAD)
     bottom, top = everything.min(), everything.max()
     if logy:
         bottom, top = bottom / 1.25, top * 1.25
     else:
         room = (top - bottom) * 0.06 or abs(top) * 0.1 or 1.0
         bottom, top = (0.0 if 0 <= bottom < 0.4 * top else bottom - room), top + room
-    axes = Axes(sheet, sheet.width - key - 40, 300, (x[0], x[-1]), (bottom, top), xlabel, ylabel, logx, logy,
+    axes = Axes(sheet, wide, 300, (x[0], x[-1]), (bottom, top), xlabel, ylabel, logx, logy,
                 xticks=x if len(x) <= 8 else None)
     ends = []
     for i, (name, y) in enumerate(series.items()):
@@ -95,7 +98,7 @@ def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
         ends.append([dots[-1][1], name])
     if len(series) > 1:
         for y, name in spread_out(sorted(ends), 17, axes.top, axes.top + axes.high):
-            sheet.text(axes.left + axes.wide + 12, y + 4, shorten(name, key, TEXT))
+            sheet.text(axes.left + wide + 12, y + 4, shorten(name, key, TEXT))
     at = range(len(x)) if len(x) <= 12 else sorted({round(i * (len(x) - 1) / 8) for i in range(9)})
     rows = [[short_number(x[i]), *(short_number(f"{y[i]:.3g}") for y in series.values())] for i in at]
     return Picture(title, f"{title}\n{table(rows, [xlabel or 'x', *series])}", sheet.finish())
@@ -153,8 +156,7 @@ class Axes:
         self.logx, self.logy, self.xs, self.ys = logx, logy, xs, ys
         yticks = ticks(*ys, logy)
         xticks = ticks(*xs, logx) if xticks is None else list(xticks)
-        side = max(width(short_number(t), SMALL) for t in yticks) + 8 + (18 if ylabel else 0)
-        self.left, self.top, self.wide, self.high = sheet.left + side, sheet.top + 4, wide - side, high
+        self.left, self.top, self.wide, self.high = sheet.left + SIDE, sheet.top + 4, wide, high
         if not logx and self.crowded(xticks):
             xticks = ticks(*xs, logx)
         for t in yticks:

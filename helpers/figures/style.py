@@ -28,7 +28,7 @@ DARK = {
     "Q": "#ff9a5c",
     "K": "#6cbcf5",
     "V": "#3fcfa3",
-    "A": "#e59ac8",
+    "A": "#de8fc0",
     "positive": "#d18f00",
     "negative": "#7d95aa",
 }

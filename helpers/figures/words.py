@@ -31,7 +31,10 @@ def number(x, digits=2):
 def short_number(x):
     """`x` in as many digits as it needs, at most four that count: for axes."""
     x = float(f"{float(x):.4g}")
-    text = f"{abs(x):,.0f}".replace(",", " ") if abs(x) >= 1000 and abs(x) < 1e7 else f"{abs(x):.4g}"
+    if 1000 <= abs(x) < 1e6:
+        text = f"{abs(x):,.0f}".replace(",", " ")
+    else:
+        text = f"{abs(x):.4g}".replace("e+0", "e").replace("e-0", "e−").replace("e+", "e")
     return "−" + text if x < 0 else text
 
 

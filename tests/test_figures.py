@@ -1,0 +1,456 @@
+"""Pictures: the numbers in them, their forms, their colours, and what they refuse."""
+
+import base64
+import html
+import itertools
+import re
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import figures
+from helpers.figures import heads, style
+from helpers.figures.charts import ticks
+from helpers.figures.words import number, numbered, short_number, shorten, table, width, wrap
+
+SVG = "{http://www.w3.org/2000/svg}"
+WORDS = "<bos> anna loves apples . ben loves pears . she eats".split()
+rng = np.random.default_rng(7)
+A = np.tril(rng.dirichlet(np.full(11, 0.3), size=11))
+A /= A.sum(axis=1, keepdims=True)
+S = rng.normal(size=(11, 11)) * 8
+PARTS = A[-1][:, None] * rng.normal(size=(11, 12))
+
+PICTURES = {
+    "weights": lambda: figures.matrix(A, "Who reads whom", WORDS, WORDS, mark=[10, (10, 3)]),
+    "scores": lambda: figures.matrix(S[:5, :5], "Scores", WORDS[:5], WORDS[:5], role="S", digits=1),
+    "wide": lambda: figures.matrix(rng.normal(size=(6, 48)), "Embeddings, a row a word", WORDS[:6], role="X"),
+    "tall": lambda: figures.matrix(rng.normal(size=(40, 12)), "Many rows", role="X"),
+    "three": lambda: figures.matrices([("Q", S[:5, :4], "Q"), ("K", S[:5, 4:8], "K"), ("V", S[:5, :3], "V")],
+                                      "Three projections of the same words", WORDS[:5]),
+    "heads": lambda: figures.matrices([(f"head {h}", A, "A") for h in range(4)], "Four heads", WORDS),
+    "strip": lambda: figures.tokens(WORDS, A[-1], "Where “eats” looks", query=10),
+    "signed strip": lambda: figures.tokens(WORDS * 2, list(range(-11, 11)), "Two lines of words, signed"),
+    "pipeline": lambda: figures.pipeline([*((f"step {i}", f"({i}, 48)") for i in range(12)), ("Q", "")], "Way"),
+    "scatter": lambda: figures.scatter(S[:, :2], WORDS, "Words that do the same stand together",
+                                       list("abcdefabcde"), "first", "second"),
+    "lines": lambda: figures.lines([4, 16, 64, 256], {"spread": [2, 4, 8, 16], "÷ √d_k": [1, 1, 1, 1]},
+                                   "The spread grows", "d_k", "spread", logx=True, logy=True),
+    "smooth lines": lambda: figures.lines(range(200), {"n²": np.arange(200) ** 2}, "It bends", "n", "work"),
+    "bars": lambda: figures.bars(WORDS, A[-1] - 0.1, "A bar a word", "less 0.1"),
+    "similarity": lambda: heads.similarity(WORDS, 7, S[7], S[7] / 12**0.5, A[7], 12),
+    "value reading": lambda: heads.value_reading(WORDS, 10, A[10], PARTS, PARTS.sum(axis=0)),
+    "step": lambda: heads.step(3, WORDS, 10, A, "Shares", "A = softmax", WORDS, A.sum(axis=1), "A"),
+}
+
+
+def words_in(svg):
+    """Every text of the drawing, as (x, y, size, anchor, words)."""
+    out = []
+
+    def walk(node, size, anchor):
+        size, anchor = float(node.get("font-size", size)), node.get("text-anchor", anchor)
+        if node.tag == SVG + "text":
+            out.append((float(node.get("x")), float(node.get("y")), size, anchor, node.text or ""))
+        for child in node:
+            walk(child, size, anchor)
+
+    walk(ET.fromstring(svg), 16, "start")
+    return out
+
+
+def as_float(text):
+    return float(text.replace("−", "-").replace("∞", "inf"))
+
+
+# --- what every picture is ------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_is_well_formed_and_says_what_it_shows(name):
+    picture = PICTURES[name]()
+    root = ET.fromstring(picture.svg)
+    assert root.get("role") == "img" and root.get("aria-label") == picture.title
+    assert root.find(SVG + "title").text == picture.title
+    assert len(root.find(SVG + "desc").text) > 5
+    assert picture.text.startswith(picture.title + "\n") and repr(picture) == picture.text
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_nothing_is_cut_off_and_everything_fits_a_notebook(name):
+    picture = PICTURES[name]()
+    _, _, wide, high = map(float, ET.fromstring(picture.svg).get("viewBox").split())
+    assert wide <= 900
+    for x, y, size, anchor, words in words_in(picture.svg):
+        if size == 12 and "rotate" in picture.svg and words in ("second", "spread", "work"):
+            continue                                     # the turned label of the y axis
+        long = width(words, size)
+        left = x - {"start": 0, "middle": long / 2, "end": long}[anchor]
+        assert left >= -1 and left + long <= wide + 1, words
+        assert 0 < y - 0.7 * size and y + 0.25 * size < high, words
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_words_do_not_run_into_each_other(name):
+    boxes = []
+    for x, y, size, anchor, words in words_in(PICTURES[name]().svg):
+        long = 0.85 * width(words, size)                 # `width` is on the wide side
+        left = x - {"start": 0, "middle": long / 2, "end": long}[anchor]
+        boxes.append((left, left + long, y - 0.7 * size, y, words))
+    for a, b in itertools.combinations(boxes, 2):
+        across, down = min(a[1], b[1]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[2], b[2])
+        assert across <= 0 or down <= 0, (a[4], b[4])
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_the_bundle_holds_the_same_picture_in_every_form(name):
+    picture = PICTURES[name]()
+    bundle = picture._repr_mimebundle_()
+    assert set(bundle) == {"text/html", "image/svg+xml", "text/plain"}
+    assert bundle["text/plain"] == picture.text and bundle["image/svg+xml"] == picture.svg
+    form = r'<img alt="([^"]*)" src="data:image/svg\+xml;base64,([^"]+)">'
+    alt, data = re.search(form, bundle["text/html"]).groups()
+    assert html.unescape(alt) == picture.title
+    assert base64.b64decode(data).decode() == picture.svg
+    assert f"<pre>{html.escape(picture.text)}</pre>" in bundle["text/html"]
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_stored_pictures_carry_their_colours_and_live_ones_the_themes(name):
+    picture = PICTURES[name]()
+    assert "var(" not in picture.svg and f'fill="{style.LIGHT["surface"]}"' in picture.svg
+    assert not re.search(r'="#[0-9a-f]{6}"', picture.drawing)
+    assert set(re.findall(r"var\(--sa-(\w+)\)", picture.drawing)) <= set(style.DARK)
+
+
+def test_the_same_arrays_give_the_same_picture():
+    for name, make in PICTURES.items():
+        if name not in ("wide", "tall"):                 # these draw new numbers
+            assert make()._repr_mimebundle_() == make()._repr_mimebundle_(), name
+
+
+def test_the_last_bits_of_a_number_change_no_picture():
+    edges = np.arange(-30, 30).reshape(6, 10) / 2 * 0.01          # every second one sits on a rounding edge
+    letters = list("abcdefghij")
+    draw = (lambda M: figures.matrix(M, "t", role="S"), lambda M: figures.tokens(letters, M[4], "t"),
+            lambda M: figures.bars(letters, M[1], "t"))
+    for make, noise in itertools.product(draw, (1e-9, -1e-9)):
+        assert make(edges + noise).svg == make(edges).svg
+    points = S[:, :2]
+    assert figures.scatter(points + 1e-12, WORDS, "t").svg == figures.scatter(points, WORDS, "t").svg
+
+
+@pytest.mark.parametrize("word", ["<bos>", "a&b", '"', "'", "</svg>", "苹果", "naïve", "a" * 60])
+def test_any_word_can_stand_in_a_picture(word):
+    for picture in (figures.matrix([[1.0]], word, [word], [word]), figures.pipeline([(word, word)], word),
+                    figures.tokens([word], [1.0], word, query=0), figures.bars([word], [1.0], word),
+                    figures.scatter([[0, 0]], [word], word)):
+        root = ET.fromstring(picture.svg)
+        assert root.find(SVG + "title").text == word and word in picture.text
+        for x, _, size, anchor, words in words_in(picture.svg):
+            if anchor == "end":
+                assert x - width(words, size) >= -1
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+@given(st.floats(-1e4, 1e4), st.integers(0, 4))
+def test_a_number_is_written_to_the_digit(x, digits):
+    text = number(x, digits)
+    assert abs(as_float(text) - x) <= 0.5 * 10**-digits + 10 ** -(digits + 4)
+    assert re.fullmatch(r"−?\d+" + (rf"\.\d{{{digits}}}" if digits else ""), text)
+    assert as_float(text) != 0 or not text.startswith("−")
+
+
+def test_numbers_that_are_not_plain():
+    assert [number(x) for x in (np.inf, -np.inf, np.nan, -0.0, -0.001)] == ["∞", "−∞", "NaN", "0.00", "0.00"]
+    assert number(2.5e7) == "2.5e+07"
+    for x, text in ((1024, "1 024"), (1e6, "1e6"), (0.5, "0.5"), (-0.25, "−0.25"), (0, "0"),
+                    (65536, "65 540"), (2e-6, "2e−6"), (3e12, "3e12")):
+        assert short_number(x) == text
+
+
+def test_words_that_come_twice_are_told_apart_and_only_they():
+    once = numbered(["a", "b", "a", "."])
+    assert once == ["a₁", "b", "a₂", "."] and numbered(once) == once
+
+
+def test_text_is_shortened_wrapped_and_aligned():
+    assert shorten("apples", 200, 13) == "apples"
+    short = shorten("a" * 80, 100, 13)
+    assert short.endswith("…") and width(short, 13) <= 100
+    lines = wrap("some words that take more than one line", 90, 13)
+    assert " ".join(lines) == "some words that take more than one line" and len(lines) > 2
+    assert table([["a", "1"], ["bcd", "22"]], ["", "n"]) == "      n\na     1\nbcd  22"
+
+
+# --- heat maps ------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_each_cell_of_a_matrix_shows_its_own_number_in_its_place(digits):
+    M = rng.normal(size=(4, 7)) * 5
+    rows, columns = [f"r{i}" for i in range(4)], [f"c{j}" for j in range(7)]
+    picture = figures.matrix(M, "t", rows, columns, role="S", digits=digits)
+    cells = [(y, x, words) for x, y, size, _, words in words_in(picture.svg) if size == style.CELL]
+    shown = np.array([as_float(words) for _, _, words in sorted(cells)]).reshape(4, 7)
+    np.testing.assert_allclose(shown, M, atol=0.5001 * 10**-digits)
+    lines = picture.text.splitlines()
+    assert lines[1].split() == columns
+    for i, row in enumerate(rows):
+        assert lines[2 + i].split() == [row, *(number(v, digits) for v in M[i])]
+
+
+def cell_fills(svg):
+    """{(column px, row px): (fill, opacity)} of the shaded cells."""
+    out = {}
+    for node in ET.fromstring(svg).iter(SVG + "path"):
+        if node.get("fill") != "none":
+            for x, y in re.findall(r"M([\d.]+) ([\d.]+)h", node.get("d")):
+                out[float(x), float(y)] = (node.get("fill"), float(node.get("fill-opacity", 1)))
+    return out
+
+
+def test_shades_follow_size_and_sign():
+    fills = cell_fills(figures.matrix([[1.0, -0.5, 0.0, 0.25]], "t", role="S").svg)
+    ordered = [fills[key] for key in sorted(fills)]
+    more, less = style.LIGHT["positive"], style.LIGHT["negative"]
+    assert ordered == [(more, 0.6), (less, 0.3), (more, 0.15)]
+    weights = cell_fills(figures.matrix([[0.2, 0.8]], "t").svg)
+    assert [fill for fill, _ in weights.values()] == [style.LIGHT["A"]] * 2
+
+
+def test_infinite_cells_are_written_and_not_shaded():
+    picture = figures.matrix([[1.0, -np.inf]], "t", role="S")
+    assert "−∞" in [w for *_, w in words_in(picture.svg)] and len(cell_fills(picture.svg)) == 1
+
+
+def test_a_matrix_too_wide_for_numbers_keeps_them_in_its_text():
+    M = rng.normal(size=(3, 48))
+    picture = figures.matrix(M, "t", role="X")
+    assert all(words in ("t", "−") for *_, words in words_in(picture.svg))
+    assert [w for *_, w in words_in(picture.svg)].count("−") == (np.round(M, 2) < 0).sum()
+    assert [number(v) for v in M[2]] == picture.text.splitlines()[-1].split()[2:]
+
+
+def test_marks_outline_what_they_name():
+    def thick(mark):
+        svg = figures.matrix(np.eye(3), "t", mark=mark).svg
+        return [tuple(float(n.get(k)) for k in ("x", "y", "width", "height"))
+                for n in ET.fromstring(svg).iter(SVG + "rect") if n.get("stroke-width") == "2.5"]
+    (x, y, wide, high), = thick(1)
+    (left, top, cell, row), = thick((2, 1))
+    assert wide == 3 * cell and high == row and left == x + cell and top == y + row
+    assert len(thick([0, (1, 1)])) == 2
+
+
+def test_matrices_names_each_with_its_shape():
+    picture = PICTURES["three"]()
+    shown = [words for *_, words in words_in(picture.svg)]
+    for name in ("Q (5, 4)", "K (5, 4)", "V (5, 3)"):
+        assert name in shown and name in picture.text
+    for v in S[:5, :4].flat:
+        assert number(v) in shown and number(v) in picture.text
+
+
+def test_a_strip_shows_each_weight_under_its_word_and_bars_in_proportion():
+    weights = [0.1, 0.2, 0.7]
+    picture = figures.tokens(["i", "love", "you"], weights, "t", query=2)
+    spots = {words: x for x, _, _, _, words in words_in(picture.svg)}
+    assert spots["i"] == spots["0.10"] and spots["love"] == spots["0.20"] and spots["you"] == spots["0.70"]
+    assert spots["query"] == spots["you"]
+    rects = ET.fromstring(picture.svg).iter(SVG + "rect")
+    tall = [float(rect.get("height")) for rect in rects if rect.get("width") == "22"]
+    np.testing.assert_allclose(np.array(tall) / tall[-1], np.array(weights) / 0.7, atol=0.02)
+    assert picture.text.splitlines()[1:] == ["i            0.10", "love         0.20", "you (query)  0.70"]
+
+
+def test_a_pipeline_keeps_its_order():
+    picture = figures.pipeline([("text", ""), ("ids", "(n,)"), ("X", "(n, 48)")], "The way")
+    assert [w for *_, w in words_in(picture.svg)] == ["The way", "text", "ids", "(n,)", "X", "(n, 48)"]
+    assert picture.text == "The way\ntext\n→ ids: (n,)\n→ X: (n, 48)"
+
+
+# --- charts ---------------------------------------------------------------------------------------
+
+def test_a_scatter_keeps_distances_and_angles():
+    points = np.array([[0, 0], [3, 0], [0, 4], [-2, 1]], dtype=float)
+    svg = figures.scatter(points, list("abcd"), "t").svg
+    discs = [tuple(map(float, re.match(r"M([\d.]+) ([\d.]+)a", n.get("d")).groups()))
+             for n in ET.fromstring(svg).iter(SVG + "path") if "a4.5" in n.get("d")]
+    drawn = np.array(discs)
+    unit = (drawn[1, 0] - drawn[0, 0]) / 3
+    assert unit > 20
+    np.testing.assert_allclose((drawn - drawn[0]) / unit, points * [1, -1], atol=0.02)      # y goes down
+
+
+def test_lines_pass_through_their_points():
+    x, y = np.array([1, 2, 4, 8]), np.array([1.0, 10.0, 100.0, 1000.0])
+    svg = figures.lines(x, {"y": y}, "t", "x", "y", logx=True, logy=True).svg
+    way = next(n.get("d") for n in ET.fromstring(svg).iter(SVG + "path") if n.get("stroke-width") == "2.2")
+    drawn = np.array([[float(v) for v in p.split()] for p in way[1:].split("L")])
+    steps = np.diff(drawn, axis=0)
+    np.testing.assert_allclose(steps, np.tile(steps[:1], (3, 1)), atol=0.6)        # straight in logarithms
+    assert steps[0, 0] > 0 > steps[0, 1]
+
+
+def test_bars_are_as_long_as_their_values():
+    values = [0.5, -0.25, 1.0]
+    svg = figures.bars(["a", "b", "c"], values, "t").svg
+    bars = [n for n in ET.fromstring(svg).iter(SVG + "rect") if n.get("rx")]
+    long = np.array([float(n.get("width")) for n in bars])
+    np.testing.assert_allclose(long / long[2], np.abs(values), atol=0.01)
+    zero = float(bars[0].get("x"))
+    assert float(bars[1].get("x")) + long[1] == zero and bars[1].get("fill") == style.LIGHT["negative"]
+
+
+def test_the_text_of_a_chart_has_its_numbers():
+    assert "\nd_k  spread  ÷ √d_k\n" in PICTURES["lines"]().text
+    assert "\n256      16       1" in PICTURES["lines"]().text
+    for (x, y), word in zip(S[:, :2], numbered(WORDS), strict=True):
+        line = next(row for row in PICTURES["scatter"]().text.splitlines()
+                    if row.split()[0] == word.rstrip("₁₂") and number(x) in row)
+        assert number(y) in line
+    assert len(PICTURES["smooth lines"]().text.splitlines()) == 11
+
+
+@pytest.mark.parametrize("low, high, log, expected", [
+    (0, 1, False, [0, 0.2, 0.4, 0.6, 0.8, 1]), (-3, 7, False, [-2, 0, 2, 4, 6]),
+    (0, 1040, False, [0, 250, 500, 750, 1000]), (1, 1000, True, [1, 10, 100, 1000]), (2, 2, False, [2])])
+def test_ticks_are_round_numbers(low, high, log, expected):
+    np.testing.assert_allclose(ticks(low, high, log), expected)
+
+
+# --- one head at work -----------------------------------------------------------------------------
+
+def test_similarity_shows_three_numbers_a_key_and_masks_what_comes_after():
+    picture = PICTURES["similarity"]()
+    best = numbered(WORDS)[int(np.argmax(A[7]))]
+    assert picture.title == f"“pears” gives its largest weight to “{best}”: {A[7].max():.2f}"
+    shown = [words for *_, words in words_in(picture.svg)]
+    lines = picture.text.splitlines()[2:]
+    for j, line in enumerate(lines):
+        expected = [number(S[7, j]), number(S[7, j] / 12**0.5), number(A[7, j]) if j <= 7 else "masked"]
+        assert line.split()[-3:] == expected and set(expected) <= set(shown)
+    assert shown.count("masked") == 3 and sum("(query)" in line for line in lines) == 1
+
+
+def test_value_reading_shows_parts_that_add_up_to_z():
+    picture = PICTURES["value reading"]()
+    lines = picture.text.replace(" (query)", "").replace("sum = z", "sum").splitlines()
+    body = [line.split() for line in lines[2:]]
+    numbers = np.array([[as_float(c) for c in row[2:]] for row in body])
+    np.testing.assert_allclose(numbers[:-1], PARTS, atol=0.0051)
+    np.testing.assert_allclose(numbers[-1], PARTS.sum(axis=0), atol=0.0051)
+    assert as_float(body[-1][1]) == 1.0
+    cells = sorted((y, x, words) for x, y, size, _, words in words_in(picture.svg) if size == style.CELL)
+    drawn = np.array([as_float(words) for _, _, words in cells]).reshape(12, 13)
+    np.testing.assert_allclose(drawn[:-1, 1:], PARTS, atol=0.0051)
+    np.testing.assert_allclose(drawn[:, 0], [*A[10], 1.0], atol=0.0051)
+
+
+def test_words_that_are_not_shown_still_count_in_value_reading():
+    earlier = (5, 0.25, np.ones(12))
+    z = PARTS.sum(axis=0) * 0.75 + 1
+    picture = heads.value_reading(WORDS, 10, A[10] * 0.75, PARTS * 0.75, z, earlier)
+    lines = picture.text.splitlines()
+    assert lines[2].startswith("5 earlier") and "0.25" in lines[2] and lines[-1].split()[3] == "1.00"
+
+
+@pytest.mark.parametrize("which", range(5))
+def test_a_step_says_where_it_is(which):
+    picture = heads.step(which, WORDS[:4], 2, S[:4, :4], "t", "formula (4, 4)")
+    texts = ET.fromstring(picture.svg).iter(SVG + "text")
+    here = [text.text for text in texts if text.get("fill") == style.LIGHT["surface"]]
+    assert here == [f"{which + 1} {heads.STEPS[which]}"]
+    assert "formula (4, 4)" in picture.text and "loves (query)" in picture.text
+
+
+def test_a_step_shows_row_sums_when_they_are_given():
+    picture = heads.step(3, WORDS[:4], 2, np.eye(4), "t", "f", WORDS[:4], [1, 1, 1, 0.5], "A")
+    assert [line.split()[-1] for line in picture.text.splitlines()[3:]] == ["1.00", "1.00", "1.00", "0.50"]
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("call, says", [
+    (lambda: figures.matrix(np.ones((2, 2, 2)), "t"), "(2, 2, 2)"),
+    (lambda: figures.matrix(np.ones((0, 2)), "t"), "(0, 2)"),
+    (lambda: figures.matrix(np.ones((2, 2)), "t", role="B"), "'B'"),
+    (lambda: figures.matrix(np.ones((2, 3)), "t", rows=["a"]), "rows must be 2 labels"),
+    (lambda: figures.matrix(np.ones((2, 3)), "t", columns=["a"]), "columns must be 3 labels"),
+    (lambda: figures.matrix(np.ones((2, 3)), "t", mark=2), "mark 2"),
+    (lambda: figures.matrix(np.ones((2, 3)), "t", mark=(0, 3)), "(0, 3)"),
+    (lambda: figures.matrices([], "t"), "at least one"),
+    (lambda: figures.tokens(["a", "b"], [1.0], "t"), "2 tokens"),
+    (lambda: figures.tokens([], [], "t"), "at least 1"),
+    (lambda: figures.tokens(["a"], [1.0], "t", query=1), "got 1"),
+    (lambda: figures.pipeline([], "t"), "at least one"),
+    (lambda: figures.scatter([[1, 2, 3]], ["a"], "t"), "(1, 3)"),
+    (lambda: figures.scatter([[1, 2]], ["a", "b"], "t"), "2 labels"),
+    (lambda: figures.scatter([[1, np.nan]], ["a"], "t"), "finite"),
+    (lambda: figures.lines([1, 2], {"y": [1.0]}, "t", "", ""), "y (1,)"),
+    (lambda: figures.lines([2, 1], {"y": [1.0, 2.0]}, "t", "", ""), "rising"),
+    (lambda: figures.lines([0, 1], {"y": [1.0, 2.0]}, "t", "", "", logx=True), "logx"),
+    (lambda: figures.lines([1, 2], {"y": [0.0, 2.0]}, "t", "", "", logy=True), "logy"),
+    (lambda: figures.bars(["a"], [1.0, 2.0], "t"), "1 labels"),
+])
+def test_what_cannot_be_drawn_is_refused_with_a_sentence(call, says):
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert says in str(caught.value)
+
+
+# --- colours --------------------------------------------------------------------------------------
+
+def test_contrast_is_the_one_of_wcag():
+    assert style.contrast("#000000", "#ffffff") == 21
+    assert round(style.contrast("#777777", "#ffffff"), 2) == 4.48
+
+
+@pytest.mark.parametrize("theme", [style.LIGHT, style.DARK], ids=["light", "dark"])
+def test_text_stands_out_in_both_themes(theme):
+    for ink in ("ink", "soft", "Q", "K", "V", "A"):
+        for ground in ("surface", "panel"):
+            assert style.contrast(theme[ink], theme[ground]) >= 4.5, (ink, ground)
+    for fill in ("A", "positive", "negative"):
+        for step in range(style.SHADES + 1):
+            ground = style.blend(theme[fill], theme["surface"], style.shade(step, style.SHADES))
+            assert style.contrast(theme["ink"], ground) >= 4.5, (fill, step)
+    for chosen in ("ink", "Q"):                          # a pressed button
+        assert style.contrast(theme["surface"], theme[chosen]) >= 4.5
+    for shape in ("A", "positive", "negative", "Q", "K", "V"):
+        assert style.contrast(theme[shape], theme["surface"]) >= (3 if theme is style.DARK else 2.1), shape
+
+
+MACHADO = {                                              # Machado et al. 2009, full severity, linear RGB
+    "protan": [[0.1523, 1.0526, -0.2049], [0.1145, 0.7863, 0.0992], [-0.0039, -0.0481, 1.0520]],
+    "deutan": [[0.3673, 0.8606, -0.2280], [0.2801, 0.6725, 0.0474], [-0.0118, 0.0429, 0.9689]],
+    "tritan": [[1.2555, -0.0767, -0.1788], [-0.0784, 0.9308, 0.1476], [0.0047, 0.6914, 0.3039]],
+}
+
+
+def lab(colour, seen=None):
+    """The colour in CIE L*a*b*, as a given kind of colour vision sees it."""
+    c = np.array(style.rgb(colour))
+    linear = np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
+    if seen:
+        linear = np.clip(np.array(MACHADO[seen]) @ linear, 0, 1)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ linear
+    f = np.cbrt(xyz / [0.9505, 1, 1.089])
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize("theme", [style.LIGHT, style.DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("seen", [None, *MACHADO])
+def test_positive_and_negative_differ_for_every_kind_of_colour_vision(theme, seen):
+    assert np.linalg.norm(lab(theme["positive"], seen) - lab(theme["negative"], seen)) > 25
+    for a, b in itertools.combinations("QKVA", 2):
+        assert np.linalg.norm(lab(theme[a], seen) - lab(theme[b], seen)) > 10, (a, b)
+
+
+def test_both_themes_have_the_same_colours():
+    assert style.LIGHT.keys() == style.DARK.keys()
+    for name in style.LIGHT:
+        assert style.live_css().count(f"--sa-{name}:") == 2
