@@ -112,28 +112,28 @@ def is_stub(source):
 
 
 def differences(there, fresh):
-    """How a notebook in exercises/ differs from a fresh one: (drift, own), two lists of sentences.
+    """How a notebook in exercises/ differs from a fresh one: (drift, own), two lists of (cell id, what).
 
     drift : what must be written anew.  own : what belongs to a reader, answers and added cells.
     """
     drift, own = [], []
     cells = {cell.get("id"): cell for cell in there.cells}
     for cell in fresh.cells:
-        found, where = cells.pop(cell.id, None), f'cell "{cell.id}"'
+        found = cells.pop(cell.id, None)
         if found is None:
-            drift.append(f"{where} is missing")
+            drift.append((cell.id, "is missing"))
         elif found.source == cell.source and found.cell_type == cell.cell_type:
             if found.metadata.get("tags") != cell.metadata.get("tags"):
-                drift.append(f"{where} has other tags")
+                drift.append((cell.id, "has other tags"))
         elif STUB in cell.source and not is_stub(found.source):
-            own.append(f"{where} holds an answer")
+            own.append((cell.id, "holds an answer"))
         else:
-            drift.append(f"{where} differs")
-    own += [f'cell "{cell_id}" is added' for cell_id in cells]
+            drift.append((cell.id, "differs"))
+    own += [(cell_id, "is added") for cell_id in cells]
     order = [cell.id for cell in fresh.cells]
     kept = [cell.get("id") for cell in there.cells if cell.get("id") in order]
     if not drift and kept != order:
-        drift.append(f'cell "{next(a for a, b in zip(kept, order, strict=True) if a != b)}" has moved')
+        drift.append((next(a for a, b in zip(kept, order, strict=True) if a != b), "has moved"))
     return drift, own
 
 
@@ -190,11 +190,11 @@ def write(root, say=print):
                 say(f"exercises/{name}: left as it is, {err}. To get a fresh one, rename or delete it "
                     "and run this again.")
                 continue
-            if there.metadata.get(FINGERPRINT) != fingerprint(there):
-                changes = sum(differences(there, notebook)[::-1], [])
-                say(f"exercises/{name}: left as it is, because it holds your work "
-                    f"({'; '.join(changes) or 'changed by hand'}). To get a fresh one, rename or delete it "
-                    "and run this again.")
+            drift, own = differences(there, notebook)
+            if (drift or own) and there.metadata.get(FINGERPRINT) != fingerprint(there):
+                changed = ", ".join(cell_id for cell_id, _ in own or drift)
+                say(f"exercises/{name}: left as it is, because it holds your work (cells {changed}). "
+                    "To get a fresh one, rename or delete it and run this again.")
                 continue
             if path.read_text(encoding="utf-8") == text:
                 say(f"exercises/{name}: up to date")
@@ -208,7 +208,7 @@ def check(root, say=print, strict=None):
     """Compare exercises/ with what solutions/ gives; write nothing. Returns an exit status: 1 for drift.
 
     strict : also 1 for what does not belong in the repository, a reader's answers, added cells, outputs; by
-    default so when CI=true.
+    default so when CI=true. Otherwise a notebook with a reader's work in it is reported, and never a fault.
     """
     strict = os.environ.get("CI", "").lower() == "true" if strict is None else strict
     fresh, status = fresh_exercises(root), 0
@@ -226,15 +226,17 @@ def check(root, say=print, strict=None):
             status = 1
             continue
         drift, own = differences(there, notebook)
-        if strict and not drift and not own and path.read_text(encoding="utf-8") != text_of(notebook):
-            drift.append("its outputs or its metadata differ")
-        for sentence in drift:
-            say(f"exercises/{name}: {sentence}, drifted from solutions/{name}; {mend}")
-        for sentence in own:
-            say(f"exercises/{name}: {sentence}" + (" (not for the repository)" if strict else ""))
-        if drift or (strict and own):
+        for cell_id, what in drift:
+            say(f'exercises/{name}: cell "{cell_id}" {what}, drifted from solutions/{name}; {mend}')
+        for cell_id, what in own:
+            say(f'exercises/{name}: cell "{cell_id}" {what}{", not for the repository" if strict else ""}')
+        if drift or own:
+            if strict or not own:                           # a reader's notebook may be an older one
+                status = 1
+        elif strict and path.read_text(encoding="utf-8") != text_of(notebook):
+            say(f"exercises/{name}: its outputs or its metadata differ; {mend}")
             status = 1
-        elif not own:
+        else:
             say(f"exercises/{name}: up to date")
     for path in sorted((root / "exercises").glob("*.ipynb")):
         if path.name not in fresh:

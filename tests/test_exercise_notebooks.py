@@ -165,7 +165,8 @@ def test_a_readers_work_is_never_overwritten(course, change):
     save(course / "solutions" / "02.ipynb", a_solution())
     status, said = said_by(write, course)
     assert path.read_bytes() == before
-    assert status == 0 and "exercises/01.ipynb: left as it is" in said and "rename or delete it" in said
+    assert status == 0 and "rename or delete it" in said
+    assert "exercises/01.ipynb: left as it is, because it holds your work (cells " in said and "cells )" not in said
     assert "exercises/02.ipynb: written" in said
 
 
@@ -181,6 +182,12 @@ def test_cells_that_have_only_been_run_are_written_again(course):
     edit(course / "exercises" / "01.ipynb", add_outputs)
     assert said_by(write, course) == (0, "exercises/01.ipynb: written")
     assert not nbformat.read(course / "exercises" / "01.ipynb", as_version=4).cells[2].outputs
+
+
+def test_a_notebook_that_says_the_same_is_written_again_whatever_its_metadata(course):
+    edit(course / "exercises" / "01.ipynb", lambda notebook: notebook.metadata.clear())
+    assert said_by(write, course) == (0, "exercises/01.ipynb: written")
+    assert said_by(check, course, strict=True)[0] == 0
 
 
 def test_a_file_is_written_whole_or_not_at_all(course, monkeypatch):
@@ -212,6 +219,14 @@ def test_drift_is_said_with_file_and_cell_and_ends_in_status_1(course, where, ch
     status, said = said_by(check, course, strict=False)
     assert status == 1 and said.startswith(f"exercises/01.ipynb: {words}, drifted from solutions/01.ipynb")
     assert (course / "exercises" / "01.ipynb").read_bytes() == before           # --check writes nothing
+
+
+def test_a_readers_notebook_may_be_older_than_the_solution(course):
+    edit(course / "exercises" / "01.ipynb", answer(BLANK.replace(STUB, "return x + x")))
+    edit(course / "solutions" / "01.ipynb", lambda notebook: notebook.cells[0].update(source="## Better"))
+    status, said = said_by(check, course, strict=False)
+    assert status == 0 and 'cell "text" differs' in said and 'cell "answer-1" holds an answer' in said
+    assert said_by(check, course, strict=True)[0] == 1
 
 
 def test_a_missing_exercise_is_drift(course):
