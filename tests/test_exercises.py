@@ -128,7 +128,7 @@ def test_heading_tells_difficulty_and_minutes(name):
 def test_the_minutes_of_a_notebook_are_those_of_its_exercises(file):
     texts = [cell.source for cell in solution(file).cells]
     minutes = [int(m) for text in texts for m in re.findall(r"^## .*about (\d+) minutes$", text, re.M)]
-    assert re.search(r"\*\*Time\*\* · about (\d+) minutes", texts[0]).group(1) == str(sum(minutes))
+    assert re.search(r"\*\*Time\.\*\* About (\d+) minutes\.", texts[0]).group(1) == str(sum(minutes))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -248,6 +248,7 @@ def test_words_with_the_same_job_point_the_same_way():
 
 def test_a_head_of_the_second_layer_looks_back_at_cats():
     trace = tiny_model.load().run("the cats near the dog")
+    assert trace.top(1)[0][0] == "sleep"
     assert trace.layers[1].A[:, -1, trace.tokens.index("cats")].max() > 0.5
 
 
