@@ -1,8 +1,9 @@
 """The tiny model on many stories at once, and the gradient of its loss by every weight, written out by hand.
 
-`forward` computes what `TinyModel.run` computes, for a batch; `backward` walks the same way back. Each step of the
-one has its counterpart in the other, in the opposite order. Weights come and gradients go as dicts of named arrays,
-the names of `model.to_arrays`. B stories of n tokens, T = B·n tokens in all, V words, L layers of h heads.
+`forward` computes what `TinyModel.run` computes, for a batch; `backward` walks the same way back. Each step
+of the one has its counterpart in the other, in the opposite order. Weights come and gradients go as dicts
+of named arrays, the names of `model.to_arrays`. B stories of n tokens, T = B·n tokens in all, V words, L
+layers of h heads.
 
 The rules used, for a loss whose gradient by some Y is written d_Y:
 
@@ -28,18 +29,16 @@ def forward(w, ids, n_heads, without=()):
     future = np.triu(np.full((n, n), -np.inf, w["E"].dtype), 1)             # (n, n) -inf where j > i, else 0
     X = (w["E"][ids] + w["P"][:n]).reshape(B * n, d_model)                  # (T, d_model)
     steps = []
-    for l in range(n_layers(w)):
-        W_q, W_k, W_v, W_o = (w[f"layer{l}.{name}"] for name in ("W_q", "W_k", "W_v", "W_o"))
-        N, norm = layer_norm(X, w[f"layer{l}.gamma"], w[f"layer{l}.beta"])  # (T, d_model)
+    for layer in range(n_layers(w)):
+        W_q, W_k, W_v, W_o = (w[f"layer{layer}.{name}"] for name in ("W_q", "W_k", "W_v", "W_o"))
+        N, norm = layer_norm(X, w[f"layer{layer}.gamma"], w[f"layer{layer}.beta"])  # (T, d_model)
         Q, K, V = (split(N @ W, B, n_heads) for W in (W_q, W_k, W_v))       # (T, h·d) -> (B, h, n, d)
         A = Q @ K.swapaxes(2, 3)                                            # (B, h, n, n) scores
         A *= 1 / np.sqrt(Q.shape[-1], dtype=A.dtype)
         A += future
         softmax_(A)                                                         # in place: scores -> pattern
         Z = A @ V                                                           # (B, h, n, d_v)
-        for layer, head in without:
-            if layer == l:
-                Z[:, head] = 0
+        Z[:, [head for where, head in without if where == layer]] = 0
         Z = merge(Z)                                                        # (T, h·d_v)
         X = X + Z @ W_o                                                     # (T, d_model)
         steps.append({"N": N, "norm": norm, "Q": Q, "K": K, "V": V, "A": A, "Z": Z})
@@ -49,7 +48,7 @@ def forward(w, ids, n_heads, without=()):
 
 
 def loss_and_gradients(w, ids, targets, asked, n_heads):
-    """The mean cross-entropy over the words asked for, and its gradient by every weight.
+    """The mean cross-entropy over the words asked for, and its gradient.
 
     ids, targets : (B, n); targets[b, t] is the word that follows ids[b, t].  asked : (B, n) bool.
     Returns the loss (a float) and a dict of arrays of the names and shapes of w.
@@ -58,7 +57,7 @@ def loss_and_gradients(w, ids, targets, asked, n_heads):
     p = logits.reshape(-1, logits.shape[-1])                                # (T, V)
     softmax_(p)
     right = np.arange(len(p)), targets.ravel()
-    share = asked.ravel() / asked.sum()                                     # (T,) each word's share in the mean
+    share = asked.ravel() / asked.sum()                                     # (T,) its part in the mean
     loss = -float(np.log(p[right]) @ share)
     p[right] -= 1                                                           # probabilities - one-hot
     p *= share[:, None].astype(p.dtype)
@@ -71,9 +70,10 @@ def backward(w, ids, steps, d_logits):
     g = {}
     last = steps[-1]
     g["W_t"] = last["X"].T @ d_logits                                       # (d_model, T) @ (T, V)
-    d_X, g["gamma"], g["beta"] = layer_norm_back(d_logits @ w["W_t"].T, last["norm"], w["gamma"])   # (T, d_model)
-    for l in reversed(range(n_layers(w))):
-        name, step = f"layer{l}.", steps[l]
+    d_X = d_logits @ w["W_t"].T                                             # (T, V) @ (V, d_model)
+    d_X, g["gamma"], g["beta"] = layer_norm_back(d_X, last["norm"], w["gamma"])
+    for layer in reversed(range(n_layers(w))):
+        name, step = f"layer{layer}.", steps[layer]
         Q, K, V, A = step["Q"], step["K"], step["V"], step["A"]
         g[name + "W_o"] = step["Z"].T @ d_X                                 # (h·d_v, T) @ (T, d_model)
         d_Z = split(d_X @ w[name + "W_o"].T, B, Q.shape[1])                 # (T, h·d_v) -> (B, h, n, d_v)
@@ -87,12 +87,12 @@ def backward(w, ids, steps, d_logits):
             d = merge(d)                                                    # (T, h·d)
             g[name + W] = step["N"].T @ d                                   # (d_model, T) @ (T, h·d)
             d_N = d_N + d @ w[name + W].T                                   # (T, d_model)
-        back, g[name + "gamma"], g[name + "beta"] = layer_norm_back(d_N, step["norm"], w[name + "gamma"])
-        d_X = d_X + back                                                    # around the layer, and through it
+        d_N, g[name + "gamma"], g[name + "beta"] = layer_norm_back(d_N, step["norm"], w[name + "gamma"])
+        d_X = d_X + d_N                                                     # around the layer, and through it
     g["P"] = np.zeros_like(w["P"])
-    g["P"][:n] = d_X.reshape(B, n, -1).sum(axis=0)                          # every story uses row t at place t
+    g["P"][:n] = d_X.reshape(B, n, -1).sum(axis=0)                          # each story has row t at place t
     one_hot = np.eye(len(w["E"]), dtype=d_X.dtype)[ids.ravel()]             # (T, V)
-    g["E"] = one_hot.T @ d_X                                                # each word collects from all its places
+    g["E"] = one_hot.T @ d_X                                                # a word gathers from its places
     return g
 
 
@@ -129,13 +129,13 @@ def softmax_back_(d_A, A):
 def layer_norm(x, gamma, beta):
     """(T, d) -> (T, d), and what the way back needs: the normed rows and 1 / their spread."""
     hat = x - x.mean(axis=-1, keepdims=True)
-    inverse = 1 / np.sqrt(np.mean(hat * hat, axis=-1, keepdims=True) + EPS)  # (T, 1)
+    inverse = 1 / np.sqrt(np.mean(hat**2, axis=-1, keepdims=True) + EPS)    # (T, 1)
     hat *= inverse
     return hat * gamma + beta, (hat, inverse)
 
 
 def layer_norm_back(d_y, norm, gamma):
-    """The gradients by x, gamma and beta.  Mean and spread depend on x too: hence the two terms taken away."""
+    """The gradients by x, gamma and beta.  Mean and spread depend on x too: hence two terms taken away."""
     hat, inverse = norm
     d_hat = d_y * gamma
     along = np.mean(d_hat * hat, axis=-1, keepdims=True)                    # (T, 1)

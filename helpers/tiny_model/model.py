@@ -1,7 +1,7 @@
 """The forward pass of the tiny model, on the functions of `helpers` and nothing else.
 
-Read `TinyModel.run`: embed, two layers of (norm, attend, add), a norm, the vocabulary. What it computes on the
-way is kept in a `Trace`, so that a notebook can look at any of it.
+Read `TinyModel.run`: embed, two layers of (norm, attend, add), a norm, the vocabulary. What it computes on
+the way is kept in a `Trace`, so that a notebook can look at any of it.
 """
 
 from dataclasses import dataclass
@@ -105,19 +105,21 @@ class TinyModel:
     def tokens(self, text):
         """The words of `text` (a string or a list of words) with "<bos>" in front.
 
-        Raises TypeError for anything but words, ValueError for a word the model does not know (naming the nearest
-        it knows) or too long a text.
+        Raises TypeError for anything but words, ValueError for a word the model does not know (the message
+        names the nearest) or too long a text.
         """
+        if not isinstance(text, (str, list, tuple)):
+            raise TypeError(f"the tiny model reads a string or a list of strings, got {text!r}")
         words = text.split() if isinstance(text, str) else list(text)
         if not words or words[0] != "<bos>":
             words = ["<bos>", *words]
         for word in words:
             if not isinstance(word, str):
-                raise TypeError(f"the tiny model reads words, a string or a list of strings; got {word!r}")
+                raise TypeError(f"the tiny model reads a string or a list of strings, got the word {word!r}")
             if word not in self.vocab:
-                near = get_close_matches(word.lower(), self.vocab, n=3, cutoff=0.5)
-                raise ValueError(f"the tiny model does not know {word!r}; "
-                                 + (f"nearest: {', '.join(near)}" if near else "its words are in model.vocab"))
+                near = ", ".join(get_close_matches(word.lower(), self.vocab, n=3, cutoff=0.5))
+                hint = f"the nearest it knows: {near}" if near else "model.vocab lists its words"
+                raise ValueError(f"the tiny model does not know {word!r}; {hint}")
         if len(words) > self.n_max:
             raise ValueError(f"the tiny model reads at most {self.n_max} tokens, got {len(words)}")
         return words
@@ -126,8 +128,7 @@ class TinyModel:
         """Run the model over a text and keep what it computes.
 
         text : a string of known words, or a list of them.  without : (layer, head) pairs to switch off.
-        Returns a Trace.  Raises ValueError for a word it does not know, too long a text, or a head that does not
-        exist.
+        Returns a Trace.  Raises ValueError for a word it does not know, too long a text or a missing head.
         """
         off = set(without)
         for layer, head in off:
@@ -166,6 +167,20 @@ def to_arrays(model):
     return arrays
 
 
+def from_arrays(arrays):
+    """The model from named arrays, the inverse of `to_arrays`."""
+    n_layers = sum(name.endswith(".W_q") for name in arrays)
+    layers = [Layer(*(arrays[f"layer{i}.{name}"] for name in LAYER_NAMES)) for i in range(n_layers)]
+    return TinyModel([str(word) for word in arrays["vocab"]], arrays["E"], arrays["P"], layers,
+                     arrays["gamma"], arrays["beta"], arrays["W_t"], int(arrays["n_heads"]))
+
+
+def save(model, path):
+    """Write the model to `path`, an .npz file."""
+    with open(path, "wb") as file:
+        np.savez(file, **to_arrays(model))
+
+
 def load(path=WEIGHTS):
     """The trained model, read from `path` (without pickle).
 
@@ -173,11 +188,7 @@ def load(path=WEIGHTS):
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            arrays = dict(file)
-        n_layers = sum(name.endswith(".W_q") for name in arrays)
-        layers = [Layer(*(arrays[f"layer{i}.{name}"] for name in LAYER_NAMES)) for i in range(n_layers)]
-        return TinyModel([str(word) for word in arrays["vocab"]], arrays["E"], arrays["P"], layers,
-                         arrays["gamma"], arrays["beta"], arrays["W_t"], int(arrays["n_heads"]))
+            return from_arrays(dict(file))
     except FileNotFoundError:
         raise FileNotFoundError(
             f"no weights at {path}; make them with python -m helpers.tiny_model.train") from None

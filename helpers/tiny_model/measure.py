@@ -1,0 +1,141 @@
+"""What the tiny model has learned, in figures: how close it comes to the grammar, and what its heads do.
+
+Everything is measured on stories the model has not read: those about people each have a name and a fruit
+that never go together in training. `cross_entropy` and `accuracy` look at the predictions, `head_scores`
+and `score` at the attention, for the four kinds of word of `corpus.KINDS`; `report` says it all in words.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from helpers.tiny_model.corpus import (
+    ANIMALS,
+    DRINKS,
+    FRUITS,
+    HELD_OUT,
+    KINDS,
+    NAMES,
+    VOCAB,
+    WORD_TO_ID,
+    Stories,
+    grammar,
+)
+from helpers.tiny_model.gradients import forward
+from helpers.tiny_model.model import to_arrays
+
+# The words that could be taken for the right one, for each kind.
+RIVALS = {"neighbour": (*NAMES, "she", "he", "i", "you"), "agreement": ANIMALS,
+          "reference": FRUITS, "content": FRUITS + DRINKS}
+
+
+@cache
+def fresh_stories(m=400, n=41, seed=2017):
+    """m stories of n tokens, each with a pair of HELD_OUT or with no name at all.  Returns Stories."""
+    drawn = grammar().stories(6 * m, n, seed)
+    chosen = []
+    for i in range(6 * m):
+        words = drawn.words(i)
+        pairs = {(words[t - 1], words[t + 1]) for t in range(1, n - 1) if words[t] == "loves"}
+        if pairs & HELD_OUT or not set(words) & set(NAMES):
+            chosen.append(i)
+    chosen = chosen[:m]
+    return Stories(*(x[chosen] for x in (drawn.ids, drawn.log_p, drawn.kind, drawn.allowed, drawn.new_fruit)))
+
+
+def predict(model, without=()):
+    """What the model makes of the fresh stories: logits (m, n, V), and for each layer A (m, h, n, n)."""
+    logits, steps = forward(to_arrays(model), fresh_stories().ids[:, :-1], model.n_heads, without)
+    return logits, [step["A"] for step in steps[:-1]]
+
+
+def cross_entropy(model, without=()):
+    """Nats a word that the model needs, and that the grammar needs on the same words.  Returns two floats."""
+    stories = fresh_stories()
+    logits, _ = predict(model, without)
+    logits = logits.astype(np.float64)
+    top = logits.max(axis=-1, keepdims=True)
+    log_p = logits - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
+    own = np.take_along_axis(log_p, stories.ids[:, 1:, None], axis=-1)
+    return -float(own.mean()), -float(stories.log_p[:, 1:].mean())
+
+
+def accuracy(model, without=()):
+    """How often the model's likeliest word is right: dict from each kind, and "determined", to a share.
+
+    "determined" is every word for which the grammar leaves no choice.
+    """
+    stories = fresh_stories()
+    logits, _ = predict(model, without)
+    right = logits.argmax(axis=-1) == stories.ids[:, 1:]
+    shares = {kind: float(right[stories.kind[:, 1:] == k].mean()) for k, kind in enumerate(KINDS)}
+    return shares | {"determined": float(right[stories.allowed[:, 1:] == 1].mean())}
+
+
+def head_scores(model):
+    """How well each head looks at the right word: dict from each kind to an array (n_layers, n_heads).
+
+    A head's score is its attention on the right word less its attention on the best wrong one (`RIVALS`),
+    averaged over all places where the next word is of that kind. 1: it looks at nothing else. 0: it cannot
+    tell the two apart. Negative: it looks at the wrong one.
+    """
+    _, patterns = predict(model)
+    return {kind: np.array([[one_score(A[:, head], kind) for head in range(model.n_heads)] for A in patterns])
+            for kind in KINDS}
+
+
+def score(model, kind, heads):
+    """The score of several heads together, whose attention is added up first.
+
+    kind : one of KINDS, heads : (layer, head) pairs.  Returns a float.
+    """
+    _, patterns = predict(model)
+    return one_score(sum(patterns[layer][:, head] for layer, head in heads), kind)
+
+
+def one_score(A, kind):
+    """The score of one attention pattern for every story, A : (m, n, n).  Returns a float."""
+    story, query, right, rivals = places(kind)
+    A = A[story, query]                                                     # (places, n)
+    on_right = (A * right).sum(axis=1)                                      # (places,)
+    on_rivals = (A[:, None, :] @ rivals)[:, 0]                              # (places, V): summed word by word
+    return float(np.mean(on_right - on_rivals.max(axis=1)))
+
+
+@cache
+def places(kind):
+    """Where the next word of the fresh stories is of this kind, and where one should look from there.
+
+    Returns story (p,) and query (p,): the places; right (p, n): 1 at the tokens to look at; rivals (p, n,
+    V): 1 where a token is a rival, in the column of its word, so that a word that stands there twice counts
+    as one.
+    """
+    stories = fresh_stories()
+    read, following = stories.ids[:, :-1], stories.ids[:, 1:]
+    story, query = np.nonzero(stories.kind[:, 1:] == KINDS.index(kind))
+    key, words = np.arange(read.shape[1]), read[story]                      # (n,), (p, n)
+    if kind == "neighbour":
+        right = key == query[:, None] - 1                                   # she [buys]: one back
+    elif kind == "agreement":
+        right = key == query[:, None] - 3                                   # cats near the [dog]: three back
+    else:
+        right = words == following[story, query][:, None]                   # wherever it was named
+    seen = key <= query[:, None]
+    rival = np.isin(words, [WORD_TO_ID[word] for word in RIVALS[kind]]) & seen & ~right
+    one_hot = words[:, :, None] == np.arange(len(VOCAB))                    # (p, n, V)
+    return story, query, (right & seen).astype(np.float32), (one_hot & rival[:, :, None]).astype(np.float32)
+
+
+def report(model):
+    """The figures in words, a few lines of text."""
+    needs, grammar_needs = cross_entropy(model)
+    shares, scores = accuracy(model), head_scores(model)
+    lines = [f"cross-entropy {needs:.4f} nats a word, {needs / grammar_needs - 1:+.1%} of the grammar's own "
+             f"{grammar_needs:.4f}",
+             f"words the story determines: {shares['determined']:.1%} right"]
+    for kind in KINDS:
+        layer, head = np.unravel_index(scores[kind].argmax(), scores[kind].shape)
+        removed = accuracy(model, without=[(layer, head)])[kind]
+        lines.append(f"{kind:10s} {shares[kind]:.1%} right; best head: layer {layer}, head {head}, "
+                     f"score {scores[kind][layer, head]:.2f}; without it {removed:.1%} right")
+    return "\n".join(lines)

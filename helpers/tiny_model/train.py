@@ -1,0 +1,120 @@
+"""Train the tiny model from nothing: python -m helpers.tiny_model.train
+
+Read `initial_weights`, `AdamW`, `one_cycle`, then `train`, which is the loop; the gradients are in
+`gradients`. NumPy only, one seed for everything. The run prints how it goes and, at the end, what the model
+has learned.
+
+Two things are done for the sake of what comes after. One word in a hundred of what the model reads (never
+of what it should predict) is "<unk>", so that this word has a sensible vector. And the model is not asked
+what a person with held-out fruits loves: the answer would teach it which fruits that person never loves.
+
+The position embeddings start as sinusoids and are learned from there. Started from random numbers the same
+model needs about four times as many steps before it finds out whose fruit is whose.
+"""
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+
+from helpers.embeddings import sinusoidal_positions
+from helpers.tiny_model import measure
+from helpers.tiny_model.corpus import VOCAB, WORD_TO_ID, grammar
+from helpers.tiny_model.gradients import loss_and_gradients
+from helpers.tiny_model.model import WEIGHTS, from_arrays, save
+
+SEED, STEPS, BATCH = 3, 2000, 64
+N_MAX, D_MODEL, N_LAYERS, N_HEADS, D_K = 40, 48, 2, 4, 12
+PEAK_RATE, WARM_UP, DECAY, CLIP, UNKNOWN = 6e-3, 0.1, 0.1, 1.0, 0.01
+
+
+def initial_weights(rng, n_max=N_MAX, d_model=D_MODEL, n_layers=N_LAYERS, n_heads=N_HEADS, d_k=D_K):
+    """Random weights, sized to keep every row near unit variance.  Returns a dict of float64 arrays."""
+    V = len(VOCAB)
+    w = {"E": rng.normal(0, 0.1, (V, d_model)), "P": 0.3 * sinusoidal_positions(n_max, d_model, 1000.0),
+         "gamma": np.ones(d_model), "beta": np.zeros(d_model), "W_t": rng.normal(0, 0.02, (d_model, V))}
+    for layer in range(n_layers):
+        for name in ("W_q", "W_k", "W_v"):
+            w[f"layer{layer}.{name}"] = rng.normal(0, d_model**-0.5, (d_model, n_heads * d_k))
+        w[f"layer{layer}.W_o"] = rng.normal(0, 0.5 * (n_heads * d_k) ** -0.5, (n_heads * d_k, d_model))
+        w[f"layer{layer}.gamma"], w[f"layer{layer}.beta"] = np.ones(d_model), np.zeros(d_model)
+    return w
+
+
+def flatten(w, dtype=np.float32):
+    """The weights as one long row, and a dict of the same arrays that are windows into it."""
+    row = np.concatenate([x.ravel() for x in w.values()]).astype(dtype)
+    windows, start = {}, 0
+    for name, x in w.items():
+        windows[name] = row[start:start + x.size].reshape(x.shape)
+        start += x.size
+    return row, windows
+
+
+class AdamW:
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019) on one long row of weights.
+
+    Each weight moves by its mean gradient over the root of its mean squared gradient, both of them running
+    means. Matrices also shrink a little at each step; gamma and beta do not.
+    """
+
+    def __init__(self, w, decay=DECAY, beta1=0.9, beta2=0.98):
+        self.mean = self.square = np.float32(0)
+        self.decay = np.concatenate([np.full(x.size, decay * (x.ndim == 2), x.dtype) for x in w.values()])
+        self.beta1, self.beta2, self.t = beta1, beta2, 0
+
+    def step(self, row, gradient, rate):
+        """Change `row` in place."""
+        self.t += 1
+        self.mean = self.beta1 * self.mean + (1 - self.beta1) * gradient
+        self.square = self.beta2 * self.square + (1 - self.beta2) * gradient * gradient
+        mean = self.mean / (1 - self.beta1**self.t)                         # both began at 0: make up for it
+        square = self.square / (1 - self.beta2**self.t)
+        row -= rate * (mean / (np.sqrt(square) + 1e-8) + self.decay * row)
+
+
+def one_cycle(step, steps, peak=PEAK_RATE, warm_up=WARM_UP):
+    """The learning rate: up in a straight line, down along a cosine to 0."""
+    x = (step + 1) / steps
+    if x < warm_up:
+        return peak * x / warm_up
+    return peak * (1 + np.cos(np.pi * (x - warm_up) / (1 - warm_up))) / 2
+
+
+def train(seed=SEED, steps=STEPS, batch=BATCH, show=print):
+    """A trained TinyModel and its losses, one a step.  show : called with each line of progress, or None."""
+    rng = np.random.default_rng(seed)
+    row, w = flatten(initial_weights(rng))
+    stories = grammar(held_out=False).stories(steps * batch, N_MAX + 1, rng)
+    optimiser, losses, start = AdamW(w), [], time.perf_counter()
+    for step in range(steps):
+        ids, new_fruit = (x[step * batch:(step + 1) * batch] for x in (stories.ids, stories.new_fruit))
+        read, targets, asked = ids[:, :-1].copy(), ids[:, 1:], ~new_fruit[:, 1:]            # (batch, n)
+        read[:, 1:][rng.random((batch, N_MAX - 1)) < UNKNOWN] = WORD_TO_ID["<unk>"]
+        loss, gradients = loss_and_gradients(w, read, targets, asked, N_HEADS)
+        gradient = np.concatenate([gradients[name].ravel() for name in w])
+        gradient *= min(1, CLIP / np.linalg.norm(gradient))
+        optimiser.step(row, gradient, one_cycle(step, steps))
+        losses.append(loss)
+        if show and ((step + 1) % 100 == 0 or step + 1 == steps):
+            left = (time.perf_counter() - start) / (step + 1) * (steps - step - 1)
+            show(f"step {step + 1:5d} of {steps}   loss {np.mean(losses[-100:]):.3f}   {left:4.0f} s left")
+    return from_arrays(w | {"vocab": np.array(VOCAB), "n_heads": np.array(N_HEADS)}), losses
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(prog="python -m helpers.tiny_model.train",
+                                     description="Train the tiny model from nothing.")
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where to write the weights (%(default)s)")
+    options = parser.parse_args(arguments)
+    model, _ = train(options.seed, options.steps, show=lambda line: print(line, flush=True))
+    save(model, options.out)
+    print(measure.report(model))
+    print(f"written to {options.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,338 @@
+"""The tiny model: its grammar, its gradients, and what the shipped weights can do."""
+
+import numpy as np
+import pytest
+
+from helpers import tiny_model
+from helpers.tiny_model import corpus, measure, train
+from helpers.tiny_model.corpus import (
+    FRUITS,
+    HELD_OUT,
+    KINDS,
+    MEN,
+    NAMES,
+    VERB_OF,
+    VOCAB,
+    WOMEN,
+    WORD_TO_ID,
+    grammar,
+)
+from helpers.tiny_model.gradients import forward, loss_and_gradients
+from helpers.tiny_model.model import WEIGHTS, from_arrays, load, save, to_arrays
+
+LINES = ["i love you", "i love apples", "anna loves apples . ben loves pears . she eats",
+         "the cats near the dog", "then emma loves figs . the bird sings . emma buys her"]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return tiny_model.load()
+
+
+def small_weights(seed=0):
+    """A model of odd sizes in float64, every array random so that no gradient is zero by symmetry."""
+    rng = np.random.default_rng(seed)
+    w = train.initial_weights(rng, n_max=9, d_model=6, n_layers=2, n_heads=2, d_k=4)
+    return {name: x + rng.normal(0, 0.3, x.shape) for name, x in w.items()}
+
+
+# ---- the grammar
+
+def test_running_sentences_are_in_the_grammar_and_determined():
+    g = grammar()
+    assert g.next_words("anna loves apples . ben loves pears . she eats") == {"apples": 1.0}
+    assert g.next_words("anna loves apples . ben loves pears . he eats") == {"pears": 1.0}
+    assert g.next_words("the cats near the dog") == {"sleep": 1.0}
+    assert g.next_words("anna loves apples . she buys") == {"her": 1.0}
+    assert {"you", "apples"} <= set(g.next_words("i love"))
+    assert g.next_words("i love apples . i love tea . i drink") == {"tea": 1.0}
+
+
+def test_next_words_add_up_to_one_in_every_state():
+    for g in (grammar(), grammar(held_out=False)):
+        assert np.allclose(g.probability.sum(axis=1), 1)
+
+
+def test_text_outside_the_grammar_names_the_word_and_what_could_stand_there():
+    with pytest.raises(ValueError, match="'sam' after 'i love'.*one of: you, "):
+        grammar().next_words("i love sam")
+
+
+def test_entropy_by_enumeration():
+    """Second route: every story of five words, from `moves` itself, with its probability."""
+    def stories(loved, phrase, p, n):
+        if n == 0:
+            yield p
+            return
+        options = list(corpus.moves(loved, phrase))
+        total = sum(share for _, share, _, _ in options)
+        for _, share, loved_after, phrase_after in options:
+            yield from stories(loved_after, phrase_after, p * share / total, n - 1)
+
+    p = np.array(list(stories((), ("start",), 1.0, 6)))
+    assert p.sum() == pytest.approx(1)
+    assert grammar().entropy(7).sum() == pytest.approx(-(p @ np.log(p)), abs=1e-10)
+
+
+def test_entropy_by_drawing():
+    """Third route, for whole stories: the mean of -log p over stories drawn, within five standard errors."""
+    stories = grammar().stories(10_000, 41, seed=3)
+    nats = -stories.log_p.sum(axis=1)
+    assert nats.mean() == pytest.approx(grammar().entropy(41).sum(), abs=5 * nats.std() / 100)
+    assert 5 * nats.std() / 100 < 0.01 * nats.mean()
+
+
+def test_stories_carry_the_probability_the_grammar_gives():
+    stories = grammar().stories(20, 30, seed=4)
+    for i in range(20):
+        words = stories.words(i)
+        assert words[0] == "<bos>"
+        for t in range(1, 30):
+            assert stories.log_p[i, t] == pytest.approx(np.log(grammar().next_words(words[:t])[words[t]]))
+            assert stories.allowed[i, t] == len(grammar().next_words(words[:t]))
+
+
+def test_marked_words_follow_from_the_text_alone():
+    """Second route to each kind: a reader in plain Python that knows the rules and not the table."""
+    stories, counted = grammar().stories(300, 41, seed=5), dict.fromkeys(KINDS, 0)
+    for i in range(300):
+        words = stories.words(i)
+        for t in np.flatnonzero(stories.kind[i] >= 0):
+            kind, before = KINDS[stories.kind[i, t]], words[:t]
+            loved = {before[j - 1]: before[j + 1] for j in range(1, t - 1) if before[j] == "loves"}
+            if kind == "neighbour":
+                assert before[-1] == "buys"
+                expected = "her" if before[-2] in ("she", *WOMEN) else "his"
+            elif kind == "agreement":
+                assert before[-3] == "near" and before[-4] != before[-1]
+                expected = VERB_OF[before[-4]]
+            elif kind == "reference":
+                subject = before[-1 if before[-1] in ("her", "his") else -2]
+                group = {"she": WOMEN, "her": WOMEN, "he": MEN, "his": MEN}.get(subject, (subject,))
+                expected, = (fruit for name, fruit in loved.items() if name in group)
+                assert len(loved) == 2
+            else:
+                mine = [before[j + 1] for j in range(t - 1) if before[j] == "love" and before[j + 1] != "you"]
+                expected, = (thing for thing in mine if (thing in FRUITS) == (before[-1] == "eat"))
+                assert len(mine) == 2
+            assert words[t] == expected
+            counted[kind] += 1
+    assert min(counted.values()) > 100
+
+
+def pairs(stories):
+    """The name-fruit pairs of some stories, from their words."""
+    found = set()
+    for i in range(len(stories.ids)):
+        words = stories.words(i)
+        found |= {(words[t - 1], words[t + 1]) for t in range(1, len(words) - 1) if words[t] == "loves"}
+    return found
+
+
+def test_held_out_pairs_are_never_trained_on_and_all_others_are():
+    everything = {(name, fruit) for name in NAMES for fruit in FRUITS}
+    stories = grammar(held_out=False).stories(3000, 41, seed=6)
+    assert pairs(stories) == everything - HELD_OUT
+    assert pairs(measure.fresh_stories()) >= HELD_OUT
+
+
+def test_every_fresh_story_about_people_has_a_held_out_pair():
+    stories = measure.fresh_stories()
+    assert len(stories.ids) == 400
+    for i in range(400):
+        words = stories.words(i)
+        found = {(words[t - 1], words[t + 1]) for t in range(1, 40) if words[t] == "loves"}
+        assert not set(words) & set(NAMES) or found & HELD_OUT
+
+
+def test_training_does_not_ask_what_people_with_held_out_fruits_love():
+    stories = grammar(held_out=False).stories(500, 41, seed=7)
+    for i in range(500):
+        words = stories.words(i)
+        expected = [t >= 2 and words[t - 1] == "loves" and words[t - 2] in ("lily", "sam") for t in range(41)]
+        assert stories.new_fruit[i].tolist() == expected
+
+
+# ---- gradients and training
+
+def test_gradients_against_finite_differences():
+    """Every number of every array, in float64; with a repeated word, words not asked for, n < n_max."""
+    w, rng = small_weights(), np.random.default_rng(1)
+    ids, targets = rng.integers(0, len(VOCAB), (2, 3, 7))
+    ids[0, 3] = ids[0, 1]
+    asked = rng.random((3, 7)) < 0.8
+    _, gradients = loss_and_gradients(w, ids, targets, asked, n_heads=2)
+    assert gradients.keys() == w.keys()
+    for name, x in w.items():
+        numeric = np.zeros_like(x)
+        for i in np.ndindex(x.shape):
+            old = x[i]
+            x[i] = old + 1e-5
+            up, _ = loss_and_gradients(w, ids, targets, asked, n_heads=2)
+            x[i] = old - 1e-5
+            down, _ = loss_and_gradients(w, ids, targets, asked, n_heads=2)
+            x[i] = old
+            numeric[i] = (up - down) / 2e-5
+        assert np.abs(numeric).max() > 1e-4, name
+        assert np.allclose(gradients[name], numeric, rtol=1e-5, atol=1e-8), name
+
+
+def test_forward_in_training_equals_the_run_of_the_helpers(model):
+    for text in LINES:
+        trace = model.run(text)
+        logits, steps = forward(to_arrays(model), np.stack([trace.ids, trace.ids]), model.n_heads)
+        assert np.allclose(logits, trace.logits, atol=1e-4)                # both rows of the batch
+        for layer, step in zip(trace.layers, steps[:-1], strict=True):
+            assert np.allclose(step["A"][0], layer.A, atol=1e-5)
+
+
+def test_heads_switched_off_agree_too(model):
+    for off in ([(0, 1)], [(1, 3)], [(0, 0), (0, 2), (1, 1)]):
+        trace = model.run(LINES[2], without=off)
+        logits, _ = forward(to_arrays(model), trace.ids[None], model.n_heads, off)
+        assert np.allclose(logits[0], trace.logits, atol=1e-4)
+        assert not np.allclose(trace.logits, model.run(LINES[2]).logits, atol=1e-2)
+
+
+def test_a_short_training_run_lowers_the_loss():
+    trained, losses = train.train(seed=1, steps=30, batch=16, show=None)
+    assert losses[0] == pytest.approx(np.log(len(VOCAB)), abs=0.2)          # it starts by knowing nothing
+    assert losses[-1] < losses[0] - 1
+    assert trained.n_max == 40 and trained.E.dtype == np.float32
+
+
+def test_training_shows_how_far_it_is():
+    lines = []
+    train.train(seed=1, steps=100, batch=2, show=lines.append)
+    assert len(lines) == 1 and "step   100 of 100" in lines[0] and "s left" in lines[0]
+
+
+def test_adamw_against_its_formulas():
+    w = {"W": np.array([[1.0, -2.0]]), "gamma": np.array([3.0])}
+    row, optimiser = np.array([1.0, -2.0, 3.0]), train.AdamW(w, decay=0.5, beta1=0.9, beta2=0.98)
+    m = v = 0
+    expected = row.copy()
+    for t, gradient in enumerate(([0.1, -3.0, 2.0], [0.4, 1.0, -1.0]), start=1):
+        gradient = np.array(gradient)
+        m, v = 0.9 * m + 0.1 * gradient, 0.98 * v + 0.02 * gradient**2
+        expected -= 0.01 * (m / (1 - 0.9**t) / (np.sqrt(v / (1 - 0.98**t)) + 1e-8) + [0.5, 0.5, 0] * expected)
+        optimiser.step(row, gradient, 0.01)
+    assert np.allclose(row, expected, rtol=1e-12)
+
+
+def test_one_cycle_rises_falls_and_ends_at_zero():
+    rates = np.array([train.one_cycle(step, 1000, peak=0.1, warm_up=0.1) for step in range(1000)])
+    assert rates.argmax() == 99 and rates.max() == pytest.approx(0.1)
+    assert rates[-1] == pytest.approx(0, abs=1e-12)
+    assert (np.diff(rates[:99]) > 0).all() and (np.diff(rates[99:]) < 0).all()
+
+
+# ---- the shipped weights
+
+def test_cross_entropy_is_within_five_percent_of_the_grammar(model):
+    needs, grammar_needs = measure.cross_entropy(model)
+    assert grammar_needs * 0.99 < needs < grammar_needs * 1.05
+
+
+def test_determined_words_are_right(model):
+    assert min(measure.accuracy(model).values()) >= 0.99
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_has_a_head_that_looks_at_the_right_word_and_is_needed(model, kind):
+    scores = measure.head_scores(model)[kind]
+    layer, head = (int(i) for i in np.unravel_index(scores.argmax(), scores.shape))
+    assert scores[layer, head] >= 0.7
+    assert measure.score(model, kind, [(layer, head)]) == pytest.approx(scores[layer, head], abs=1e-6)
+    assert measure.accuracy(model, without=[(layer, head)])[kind] < measure.accuracy(model)[kind] - 0.05
+
+
+def test_scores_against_a_loop_over_one_story_at_a_time(model):
+    """Second route to `head_scores`: through `TinyModel.run`, word by word."""
+    stories, scores = measure.fresh_stories(), {kind: [] for kind in KINDS}
+    for i in range(len(stories.ids)):
+        words = stories.words(i)
+        patterns = np.stack([layer.A for layer in model.run(words[:-1]).layers])        # (L, h, n, n)
+        for t in np.flatnonzero(stories.kind[i, 1:] >= 0):
+            kind = KINDS[stories.kind[i, t + 1]]
+            right = [j for j in range(t + 1) if words[j] == words[t + 1]]
+            right = {"neighbour": [t - 1], "agreement": [t - 3]}.get(kind, right)
+            on_rivals = {word: np.zeros(patterns.shape[:2]) for word in measure.RIVALS[kind]}
+            for j in set(range(t + 1)) - set(right):
+                if words[j] in on_rivals:
+                    on_rivals[words[j]] += patterns[:, :, t, j]
+            on_right = patterns[:, :, t, right].sum(axis=-1)                            # (L, h)
+            scores[kind].append(on_right - np.max(list(on_rivals.values()), axis=0))
+    for kind, expected in scores.items():
+        assert len(expected) > 200
+        assert np.allclose(measure.head_scores(model)[kind], np.mean(expected, axis=0), atol=1e-4)
+
+
+def test_running_sentences_get_the_right_word(model):
+    assert model.run("anna loves apples . ben loves pears . she eats").top(1)[0][0] == "apples"
+    assert model.run("anna loves apples . ben loves pears . he eats").top(1)[0][0] == "pears"
+    assert model.run("lily loves apples . ben loves pears . she eats").top(1)[0][0] == "apples"     # held out
+    assert model.run("the cats near the dog").top(1)[0][0] == "sleep"
+    assert model.run("the dog near the cats").top(1)[0][0] == "runs"
+    assert model.run("i love apples . i love tea . i drink").top(1)[0][0] == "tea"
+
+
+def test_an_unread_word_is_never_predicted_and_has_a_vector_of_its_own(model):
+    p = model.run("anna loves <unk> . ben loves pears . he eats").probabilities
+    assert p[:, [WORD_TO_ID["<unk>"], WORD_TO_ID["<bos>"]]].max() < 0.01
+    assert VOCAB[p[-1].argmax()] == "pears"
+    norms = np.linalg.norm(model.E, axis=1)
+    assert 0.2 * np.median(norms) < norms[WORD_TO_ID["<unk>"]] < 5 * np.median(norms)
+
+
+def test_weights_are_small_plain_and_those_of_the_corpus(model):
+    assert WEIGHTS.stat().st_size < 200_000
+    with np.load(WEIGHTS, allow_pickle=False) as file:
+        assert all(file[name].dtype == np.float32 for name in file if name not in ("vocab", "n_heads"))
+    assert model.vocab == VOCAB and model.word_to_id == WORD_TO_ID
+    assert model.n_max >= 40 and len(model.layers) == 2
+
+
+def test_saved_model_comes_back(model, tmp_path):
+    save(model, tmp_path / "copy.npz")
+    again = load(tmp_path / "copy.npz")
+    assert np.array_equal(again.run(LINES[2]).logits, model.run(LINES[2]).logits)
+    assert from_arrays(to_arrays(model)).vocab == model.vocab
+
+
+def test_damaged_or_missing_weights_are_refused(tmp_path):
+    whole = WEIGHTS.read_bytes()
+    for name, content in (("cut", whole[:-5000]), ("empty", b""), ("text", b"not an archive"),
+                          ("flipped", whole[:9000] + bytes([whole[9000] ^ 255]) + whole[9001:])):
+        path = tmp_path / f"{name}.npz"
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match="damaged.*make it anew with python -m helpers.tiny_model.train"):
+            load(path)
+    with pytest.raises(FileNotFoundError, match="make them with python -m helpers.tiny_model.train"):
+        load(tmp_path / "nothing.npz")
+
+
+# ---- bad input
+
+@pytest.mark.parametrize(("text", "error", "message"), [
+    ("i love appels", ValueError, "does not know 'appels'; the nearest it knows: apples"),
+    ("Anna loves apples", ValueError, "does not know 'Anna'; the nearest it knows: anna"),
+    ("qqqq", ValueError, "does not know 'qqqq'; model.vocab lists its words"),
+    (["i", 3], TypeError, "a string or a list of strings, got the word 3"),
+    (7, TypeError, "a string or a list of strings, got 7"),
+    ("i love you . " * 20, ValueError, "at most 40 tokens, got 81"),
+])
+def test_bad_text_is_named(model, text, error, message):
+    with pytest.raises(error, match=message):
+        model.run(text)
+
+
+@pytest.mark.parametrize("without", [[(2, 0)], [(0, 4)], [(-1, 0)], [(0, -1)]])
+def test_a_head_that_does_not_exist_is_named(model, without):
+    with pytest.raises(ValueError, match="there is no layer .*2 layers of 4 heads, counted from 0"):
+        model.run("i love you", without=without)
+
+
+def test_an_empty_text_is_the_beginning_of_a_story(model):
+    assert model.run("").tokens == ["<bos>"]
+    assert {word for word, _ in model.run("").top(9)} == set(grammar().next_words(""))
