@@ -5,10 +5,11 @@
     run("softmax", function)    # the same as a report: .passed, .diagnosis, .remarks, .message
     progress()                  # the table of what has been solved
 
-To read on: `judge` tells the story in order. `process` and `worker` run the reader's function where it can do no harm,
-`observe` writes down what it did, `compare` says whether that is right, `diagnose` finds the mistake that does the same,
-`kinds` knows what mistakes have in common, `report` is the verdict, `record` the progress file. What an exercise is
-stands in `exercise`, and the exercises themselves, with their inputs and known mistakes, in `exercises/`.
+To read on: `judge` tells the story in order. `process` and `worker` run the reader's function where it can
+do no harm, `observe` writes down what it did, `compare` says whether that is right, `diagnose` finds the
+mistake that does the same, `kinds` knows what mistakes have in common, `words` and `report` make the
+verdict, `record` keeps the progress file. What an exercise is stands in `exercise`; the exercises
+themselves, with their inputs and known mistakes, are in `exercises/`.
 """
 
 import inspect
@@ -17,8 +18,9 @@ from difflib import get_close_matches
 
 from helpers.checks import process, record
 from helpers.checks.exercises import BY_NAME, EXERCISES
-from helpers.checks.judge import not_a_function, run, snapshot, unusable, with_more
+from helpers.checks.judge import run, snapshot, unusable, with_more
 from helpers.checks.report import Report, show
+from helpers.checks.signature import not_a_function
 
 __all__ = ["check", "progress", "run"]
 
@@ -30,14 +32,20 @@ def check(function):
         show(no_such_exercise(function))
         return
     if getattr(function, "__module__", "").startswith("helpers."):
-        show(Report(name, "not written", "not written yet", facts=(
-            f"This is the course's own {name}. Write yours under the same name and check that.",)))
+        show(
+            Report(
+                name,
+                "not written",
+                "not written yet",
+                facts=(f"This is the course's own {name}. Write yours under the same name and check that.",),
+            )
+        )
         return
     report = run(name, function)
     if report.state in ("passed", "wrong"):
         trouble = record.note(name, report.passed)
         if trouble:
-            report = with_more(report, remarks=(*report.remarks, trouble))
+            report = with_more(report, remarks=[*report.remarks, trouble])
     show(report)
 
 
@@ -47,7 +55,7 @@ def progress():
 
 
 def exercise_named(function, frame):
-    """The exercise a function answers: by its own name, or by the variable it is kept in (a lambda, a partial)."""
+    """The exercise a function answers: by its own name, or by the variable that holds it (a lambda)."""
     if not callable(function):
         return None
     name = getattr(function, "__name__", None)
@@ -62,10 +70,13 @@ def no_such_exercise(function):
         return unusable("check", not_a_function("softmax", function))
     name = getattr(function, "__name__", type(function).__name__)
     close = get_close_matches(name, BY_NAME, 1, 0.5)
-    return unusable(name, f"check finds the exercise by the function's name, and there is no exercise {name}."
-                    + (f" Did you mean {close[0]}?" if close else f" The exercises are {', '.join(BY_NAME)}."))
+    return unusable(
+        name,
+        f"check finds the exercise by the function's name, and there is no exercise {name}."
+        + (f" Did you mean {close[0]}?" if close else f" The exercises are {', '.join(BY_NAME)}."),
+    )
 
 
-if "ipykernel" in sys.modules:          # in a notebook: have the process ready when the first check comes
+if "ipykernel" in sys.modules:  # in a notebook: have the process ready when the first check comes
     snapshot()
     process.warm_up()

@@ -1,7 +1,7 @@
 """Is this outcome right, and if not, what is the first thing to say about it?
 
-`compare` looks at one input. It knows shapes, kinds of numbers, values that are not finite, changed inputs and shared
-memory; it knows nothing of any single exercise and nothing of mistakes.
+`compare` looks at one input. It knows shapes, kinds of numbers, values that are not finite, changed inputs
+and shared memory; it knows nothing of any single exercise and nothing of mistakes.
 """
 
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from helpers.checks.observe import Strange
 class Fault:
     """What is wrong with the outcome on one input."""
 
-    kind: str                  # time, ended, error, no error, none, type, parts, dtype, shape, nan, value, shared, changed
-    lines: tuple = ()          # sentences for the reader
-    part: str = ""             # "Q", where an answer has several parts
-    at: tuple | None = None    # where the first difference is
+    kind: str  # time, ended, error, no error, none, type, parts, dtype, shape, nan, value, shared, changed
+    lines: tuple = ()  # sentences for the reader
+    part: str = ""  # "Q", where an answer has several parts
+    at: tuple | None = None  # where the first difference is
     expected: np.ndarray | None = None
     given: np.ndarray | None = None
 
@@ -29,18 +29,29 @@ def parts(exercise, value):
     if value is None:
         return Fault("none", (f"{exercise.name} gave back None. Is there a return at its end?",))
     if isinstance(value, Strange):
-        return Fault("type", (f"{exercise.name} gave back {value.what}, where {wanted(exercise)} is expected.",))
+        return Fault(
+            "type",
+            (
+                f"{exercise.name} gave back {value.what}, where {wanted(exercise)} "
+                f"{'is' if len(names) == 1 else 'are'} expected.",
+                *filter(None, [value.hint]),
+            ),
+        )
     if isinstance(value, str):
         return Fault("type", (f"{exercise.name} gave back a string, where {wanted(exercise)} is expected.",))
     if len(names) == 1:
         pieces = [value]
     else:
         if not isinstance(value, list) and not (isinstance(value, np.ndarray) and value.ndim):
-            return Fault("parts", (f"{exercise.name} gave back one thing, where {wanted(exercise)} are expected.",))
+            return Fault(
+                "parts", (f"{exercise.name} gave back one thing, where {wanted(exercise)} are expected.",)
+            )
         pieces = list(value)
         if len(pieces) != len(names):
-            return Fault("parts", (f"{exercise.name} gave back {len(pieces)} things, "
-                                   f"where {wanted(exercise)} are expected.",))
+            return Fault(
+                "parts",
+                (f"{exercise.name} gave back {len(pieces)} things, where {wanted(exercise)} are expected.",),
+            )
     arrays = []
     for name, piece in zip(names, pieces, strict=True):
         what = f"{name}, the part of the answer," if len(names) > 1 else "The answer"
@@ -51,8 +62,14 @@ def parts(exercise, value):
         except ValueError:
             return Fault("type", (f"{what} is a list whose rows differ in length.",), name)
         if array.dtype.kind not in "biufc" and array.size:
-            return Fault("type", (f"{what} holds {'strings' if array.dtype.kind in 'US' else array.dtype}, not numbers.",),
-                         name)
+            held = (
+                "strings"
+                if array.dtype.kind in "US"
+                else "None in places"
+                if None in array.ravel().tolist()
+                else "things that are no numbers"
+            )
+            return Fault("type", (f"{what} holds {held}, where numbers are expected.",), name)
         if array.dtype.kind == "c":
             return Fault("dtype", (f"{what} holds complex numbers.",), name)
         arrays.append(array)
@@ -75,8 +92,11 @@ def compare(exercise, case, expected, given, forgive=False):
     if given.ended:
         return Fault("ended", (ended_in_words(exercise, given.ended),))
     if case.raises:
-        return None if given.error else Fault("no error", (
-            "An error is expected here, and none came." + got(given.value),))
+        return (
+            None
+            if given.error
+            else Fault("no error", ("An error is expected here, and none came." + got(given.value),))
+        )
     if given.error:
         return Fault("error", ())
     arrays = parts(exercise, given.value)
@@ -88,11 +108,21 @@ def compare(exercise, case, expected, given, forgive=False):
         if fault:
             return fault
     if exercise.own_memory and given.shared:
-        return Fault("shared", (f"The numbers are right, but they are the same memory as {names_of(exercise, given.shared)}: "
-                                "whoever writes to the result changes the input.",))
+        return Fault(
+            "shared",
+            (
+                f"The numbers are right, but they are the same memory as {names_of(exercise, given.shared)}: "
+                "whoever writes to the result changes the input.",
+            ),
+        )
     if given.changed:
-        return Fault("changed", (f"The numbers are right, but {names_of(exercise, given.changed)} "
-                                 "no longer holds what it held before the call.",))
+        return Fault(
+            "changed",
+            (
+                f"The numbers are right, but {names_of(exercise, given.changed)} "
+                "no longer holds what it held before the call.",
+            ),
+        )
     return None
 
 
@@ -101,11 +131,23 @@ def compare_arrays(exercise, case, name, want, have, forgive):
     expected_name = f"{name}: expected" if name else "expected"
     if want.shape != have.shape:
         symbols = f"({', '.join(axes)}{',' if len(axes) == 1 else ''}) = " if len(axes) == want.ndim else ""
-        return Fault("shape", (f"{expected_name} shape {symbols}{want.shape}, got {have.shape}",),
-                     name, None, want, have)
+        return Fault(
+            "shape",
+            (f"{expected_name} shape {symbols}{want.shape}, got {have.shape}",),
+            name,
+            None,
+            want,
+            have,
+        )
     if exercise.whole and have.dtype.kind not in "iu" and have.size:
-        return Fault("dtype", (f"{expected_name} whole numbers (an integer dtype), got dtype {have.dtype}",),
-                     name, None, want, have)
+        return Fault(
+            "dtype",
+            (f"{expected_name} whole numbers (an integer dtype), got dtype {have.dtype}",),
+            name,
+            None,
+            want,
+            have,
+        )
     ok = agree(exercise, case, want, have)
     if forgive and case.edge_rows is not None:
         ok = ok | case.edge_rows
@@ -115,7 +157,11 @@ def compare_arrays(exercise, case, name, want, have, forgive):
     here_want, here_have = numbers(want[at], have[at])
     place = f"at [{', '.join(map(str, at))}] " if at else ""
     lines = [f"{name + ': ' if name else ''}{place}expected {here_want}, got {here_have}"]
-    kind = "value" if np.isfinite(have[~ok].astype(float)).all() or not np.isfinite(want.astype(float)).all() else "nan"
+    kind = (
+        "value"
+        if np.isfinite(have[~ok].astype(float)).all() or not np.isfinite(want.astype(float)).all()
+        else "nan"
+    )
     return Fault(kind, tuple(lines), name, at, want, have)
 
 
@@ -147,10 +193,14 @@ def got(value):
 def ended_in_words(exercise, ended):
     how, _, code = ended.partition(" ")
     if how == "exit":
-        return f"{exercise.name} ended Python (exit status {code}): os._exit, or a crash that left no message."
+        return (
+            f"{exercise.name} ended Python (exit status {code}): os._exit, or a crash that left no message."
+        )
     if how == "signal" and code in ("4", "6", "7", "10", "11"):
-        return (f"{exercise.name} crashed Python itself (signal {code}). The usual reason is a function that calls "
-                "itself without end.")
+        return (
+            f"{exercise.name} crashed Python itself (signal {code}). The usual reason is a function that "
+            "calls itself without end."
+        )
     if how == "signal" and code == "9":
         return f"{exercise.name} was ended by the system (signal 9), most often because memory ran out."
     return f"{exercise.name} ended the process it ran in ({ended})."

@@ -1,8 +1,9 @@
 """Which known mistake gives what this answer gave?
 
-Every mistake of an exercise is run on the same inputs as the reader's function, and the outcomes are compared: behaviour
-against behaviour, never source text. One mistake is tried before two together. When no mistake fits, `kinds` looks for
-what mistakes have in common (a factor, a transpose, rows in another order) and otherwise says what does hold.
+Every mistake of an exercise is run on the same inputs as the reader's function, and the outcomes are
+compared: behaviour against behaviour, never source text. One mistake is tried before two together. When no
+mistake fits, `kinds` looks for what mistakes have in common (a factor, a transpose, rows in another order)
+and otherwise says what does hold.
 """
 
 from dataclasses import dataclass
@@ -13,20 +14,37 @@ import numpy as np
 from helpers.checks import kinds
 from helpers.checks.compare import compare, parts
 
-ARITHMETIC = ("OverflowError", "ZeroDivisionError", "FloatingPointError")      # what inf and nan are in plain Python
-SHAPES = ("ValueError", "IndexError", "TypeError", "UFuncTypeError", "UFuncOutputCastingError", "UFuncInputCastingError",
-          "_UFuncOutputCastingError", "_UFuncInputCastingError", "AxisError", "AssertionError", "LinAlgError",
-          "_UFuncNoLoopError", "_UFuncBinaryResolutionError", "OverflowError")
+ARITHMETIC = (
+    "OverflowError",
+    "ZeroDivisionError",
+    "FloatingPointError",
+)  # what inf and nan are in plain Python
+SHAPES = (
+    "ValueError",
+    "IndexError",
+    "TypeError",
+    "UFuncTypeError",
+    "UFuncOutputCastingError",
+    "UFuncInputCastingError",
+    "_UFuncOutputCastingError",
+    "_UFuncInputCastingError",
+    "AxisError",
+    "AssertionError",
+    "LinAlgError",
+    "_UFuncNoLoopError",
+    "_UFuncBinaryResolutionError",
+    "OverflowError",
+)
 
 
 @dataclass(frozen=True)
 class Diagnosis:
     """What was done wrong, why that matters, where to read."""
 
-    mistakes: tuple            # of Mistake; empty for a kind
-    what: str                  # a sentence
+    mistakes: tuple  # of Mistake; empty for a kind
+    what: str  # a sentence
     why: str = ""
-    read: tuple = ()           # of (notebook, heading)
+    read: tuple = ()  # of (notebook, heading)
 
 
 @dataclass(frozen=True)
@@ -36,8 +54,8 @@ class Tried:
     case: object
     expected: object
     given: object
-    fault: object              # None where the answer is right
-    forgiven: bool = False     # the fault is one on which careful people differ
+    fault: object  # None where the answer is right
+    forgiven: bool = False  # the fault is one on which careful people differ
 
 
 def diagnose(exercise, tried):
@@ -67,12 +85,14 @@ def named(exercise, mistakes):
         what = f"This is what comes out when {mistakes[0].what}."
     else:
         what = "Two things seem to have gone wrong together: " + "; and ".join(m.what for m in mistakes) + "."
-    read = dict.fromkeys(m.read if isinstance(m.read, tuple) else (exercise.notebook, m.read) for m in mistakes)
-    return Diagnosis(mistakes, what, mistakes[0].why, tuple(read))
+    read = dict.fromkeys(
+        m.read if isinstance(m.read, tuple) else (exercise.notebook, m.read) for m in mistakes
+    )
+    return Diagnosis(mistakes, what, " ".join(dict.fromkeys(m.why for m in mistakes)), tuple(read))
 
 
 def best_single(exercise, tried):
-    """(mistake,) for the known one that fits best, or (): fewest doubts first, then the order of the exercise."""
+    """(mistake,) for the known one that fits best, or (): fewest doubts, then the order of the exercise."""
     inputs = positions(exercise, tried)
     best = None
     for mistake, outcomes in exercise.wrong_outcomes:
@@ -93,7 +113,7 @@ def fitting_pair(exercise, tried):
     """The first two mistakes that together fit without a clash, or ()."""
     for pair in combinations(exercise.mistakes, 2):
         if set(pair[0].steps) & set(pair[1].steps):
-            continue                                       # they replace the same step
+            continue  # they replace the same step
         function = exercise.with_mistakes(*pair)
         if exercise.canonical is None:
             if any(match(exercise, t, exercise.outcome(function, t.case)) == 0 for t in tried[:2]):
@@ -106,25 +126,24 @@ def fitting_pair(exercise, tried):
 
 
 def fit(exercise, tried, outcomes):
-    """None when the mistake does not explain the answer, otherwise (clashes, loose agreements): the fewer the better.
+    """None when the mistake does not explain the answer, otherwise its doubts: (clashes, loose agreements).
 
     A clash is an input on which one of the two raised an error and the other did not: that depends on style.
     """
-    clashes = loose = evidence = explained = faults = 0
+    clashes = loose = evidence = errors = 0
+    speaks = False  # whether the mistake ever gives a wrong answer without an error
     for t, wrong in zip(tried, outcomes, strict=True):
         how = match(exercise, t, wrong)
         mistaken = compare(exercise, t.case, t.expected, wrong) is not None
-        faults += t.fault is not None
         if how == 0:
             return None
-        if how == CLASH:
-            clashes += 1
-        else:
-            loose += how == LOOSE
-            if mistaken and t.fault is not None:
-                explained += 1
-                evidence += wrong.error is None or how == EXACT
-    if not evidence or clashes * 2 > len(tried) or (clashes and not explained):
+        clashes += how == CLASH
+        loose += how == LOOSE
+        speaks |= mistaken and not wrong.error
+        if mistaken and t.fault is not None and how != CLASH:
+            evidence += not wrong.error
+            errors += bool(wrong.error) and how == EXACT
+    if not evidence and (speaks or clashes or not errors) or clashes * 2 > len(tried):
         return None
     return clashes, loose
 
@@ -133,7 +152,8 @@ EXACT, LOOSE, CLASH = 3, 2, 1
 
 
 def match(exercise, t, wrong):
-    """How well a mistake's outcome agrees with the reader's on one input: EXACT, LOOSE, CLASH, or 0 for not at all."""
+    """How well a mistake agrees with the reader's answer on one input: EXACT, LOOSE, CLASH, 0 for not at
+    all."""
     return agreement(exercise, t, wrong) or (CLASH if t.case.style else 0)
 
 
@@ -143,13 +163,16 @@ def agreement(exercise, t, wrong):
         return 0
     if given.error or wrong.error:
         if given.error and wrong.error:
-            kin = given.error.type == wrong.error.type or {given.error.type, wrong.error.type} <= set(SHAPES)
-            return EXACT if kin or t.case.raises else 0
+            if given.error.type == wrong.error.type or t.case.raises:
+                return EXACT
+            return LOOSE if {given.error.type, wrong.error.type} <= set(SHAPES) else 0
         error, value = (given.error, wrong.value) if given.error else (wrong.error, given.value)
         if error.type in ARITHMETIC and not_finite(exercise, value):
             return LOOSE
         return CLASH if error.type in SHAPES or error.type in ARITHMETIC else 0
-    if not set(wrong.changed) <= set(given.changed) or (exercise.own_memory and bool(wrong.shared) != bool(given.shared)):
+    if not set(wrong.changed) <= set(given.changed) or (
+        exercise.own_memory and bool(wrong.shared) != bool(given.shared)
+    ):
         return 0
     a, b = parts(exercise, given.value), parts(exercise, wrong.value)
     if not isinstance(a, list) or not isinstance(b, list):
@@ -158,18 +181,22 @@ def agreement(exercise, t, wrong):
         return 0
     if exercise.whole and [x.dtype.kind == "f" for x in a] != [x.dtype.kind == "f" for x in b] and a[0].size:
         return 0
-    if all(alike(x, y, t.case) for x, y in zip(a, b, strict=True)):
+    if all(alike(exercise, x, y, t.case) for x, y in zip(a, b, strict=True)):
         return EXACT
     if not_finite(exercise, given.value) and not_finite(exercise, wrong.value):
         return LOOSE
     return 0
 
 
-def alike(x, y, case):
+def alike(exercise, x, y, case):
     x, y = x.astype(np.float64), y.astype(np.float64)
+    if exercise.zeros:  # tiny weights tell mistakes apart: compare them too
+        return np.allclose(x, y, rtol=1e-3, atol=1e-30, equal_nan=True)
     finite = np.abs(y[np.isfinite(y)])
     tolerance = max(case.tolerance or 0, 1e-5)
-    return np.allclose(x, y, rtol=tolerance, atol=tolerance * min(finite.max(initial=0), 1e3) + 1e-12, equal_nan=True)
+    return np.allclose(
+        x, y, rtol=tolerance, atol=tolerance * min(finite.max(initial=0), 1e3) + 1e-12, equal_nan=True
+    )
 
 
 def not_finite(exercise, value):

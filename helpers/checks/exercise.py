@@ -1,7 +1,7 @@
 """What an exercise is, as data: inputs to try, the right answer, and the mistakes people make.
 
-The engine knows nothing of any single exercise. To add one, write an `Exercise` in the module of `exercises/` that is
-named after its notebook; nothing else changes.
+The engine knows nothing of any single exercise. To add one, write an `Exercise` into a module of
+`exercises/`; nothing else changes.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,14 @@ from helpers.checks.observe import Outcome, freeze, observe
 class Case:
     """One input on which a function is tried.
 
-    kind : a few words ("integers", "one token"); says : the whole line of a verdict that describes the input, made
-    from the sizes when empty; options : optional arguments, by name; tolerance : in place of the exercise's own;
-    raises : an exception is what is wanted; edge : careful people differ here, so a wrong result passes with this
-    remark; style : what a mistake does here depends on the type of the numbers, so it never speaks against a diagnosis;
-    edge_rows : where in the result the difference is allowed (everywhere when None);
+    kind : a few words ("integers", "one token").
+    says : the line of a verdict that describes the input; made from the sizes when empty.
+    options : optional arguments, by name.
+    tolerance : in place of the exercise's own.
+    raises : an exception is what is wanted.
+    edge : careful people differ here, so a wrong result passes with this remark.
+    edge_rows : where in the result the difference is allowed; everywhere when None.
+    style : what a mistake does here depends on the type of the numbers; it never speaks against a diagnosis.
     call : call(function, *arguments) when one plain call will not do.
     """
 
@@ -46,8 +49,9 @@ class Case:
 class Mistake:
     """One way to go wrong: which steps are replaced, and what to say about it.
 
-    what : ends the sentence "This is what comes out when …"; why : one plain sentence; read : a heading of the
-    exercise's notebook, or (notebook, heading). {d_k} and the like stand for the sizes of the input shown.
+    what : ends the sentence "This is what comes out when …".
+    why : one plain sentence; {d_k} and the like stand for the sizes of the input shown.
+    read : a heading of the exercise's notebook, or (notebook, heading).
     """
 
     name: str
@@ -61,23 +65,27 @@ class Mistake:
 class Exercise:
     """Everything the checks know about one function of the course."""
 
-    number: str                        # "3.2"
+    number: str  # "3.2"
     name: str
-    notebook: str                      # "03"
-    reference: Callable                # the helper of the same name
-    arguments: dict                    # name -> its axes, for example {"Q": ("n_q", "d_k")}; () for anything else
-    returns: dict                      # name -> its axes, one entry a part of the answer
-    cases: Callable                    # () -> list of Case
-    steps: Callable                    # the answer in replaceable steps: steps(*arguments, **replaced)
-    mistakes: tuple                    # of Mistake, the simplest and most common first
-    passed: str                        # why it matters, one line, shown on success
+    notebook: str  # "03"
+    reference: Callable  # the helper of the same name
+    arguments: dict  # name -> its axes, for example {"Q": ("n_q", "d_k")}; () for anything else
+    returns: dict  # name -> its axes, one entry a part of the answer
+    cases: Callable  # () -> list of Case
+    steps: Callable  # the answer in replaceable steps: steps(*arguments, **replaced)
+    mistakes: tuple  # of Mistake, the simplest and most common first
+    passed: str  # why it matters, one line, shown on success
     tolerance: float = 1e-5
-    whole: bool = False                # the result must be whole numbers
-    own_memory: bool = False           # the result may not share memory with an input
-    zeros: bool = False                # where 0 is expected, nearly 0 is not enough
-    canonical: Callable | None = None  # list of results -> the same list in one form, where several forms are right
-    holds: tuple = ()                  # (text, test(result, *arguments)): what is true of a right answer
-    explain: Callable | None = None    # (expected, given, *arguments) -> (what, why) or None, when no mistake fits
+    whole: bool = False  # the result must be whole numbers
+    own_memory: bool = False  # the result may not share memory with an input
+    zeros: bool = False  # where 0 is expected, nearly 0 is not enough
+    canonical: Callable | None = (
+        None  # list of results -> the same list in one form, where several forms are right
+    )
+    holds: tuple = ()  # (text, test(result, *arguments)): what is true of a right answer
+    explain: Callable | None = (
+        None  # (expected, given, *arguments) -> (what, why) or None, when no mistake fits
+    )
 
     @cached_property
     def inputs(self):
@@ -118,8 +126,20 @@ class Exercise:
         found = {}
         for axes, value in zip(self.arguments.values(), case.arguments, strict=False):
             if axes:
-                found |= dict(zip(axes, np.shape(value)[-len(axes):], strict=False))
+                found |= dict(zip(axes, np.shape(value)[-len(axes) :], strict=False))
         for name, value in [*zip(self.arguments, case.arguments, strict=False), *case.options.items()]:
             if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
                 found.setdefault(name, int(value))
         return found
+
+
+def drawer(seed):
+    """A function that draws arrays with two decimals, so that a verdict's numbers are easy to look at."""
+    rng = np.random.default_rng(seed)
+
+    def draw(*shape, whole=False, spread=1.0):
+        if whole:
+            return rng.integers(-4, 5, size=shape)
+        return (rng.normal(size=shape) * spread).round(2)
+
+    return draw

@@ -1,14 +1,15 @@
 """Call a function once and write down what happened, whatever it does.
 
-`observe` is used on both sides: on the reader's function in the worker process, on the known mistakes in the reader's
-notebook. What comes back is an `Outcome` of plain data: arrays, numbers, strings, lists of these, or a `Strange` that
-only describes. Nothing of the reader's own classes gets through.
+`observe` is used on both sides: on the reader's function in the worker process, on the known mistakes in
+the notebook. What comes back is an `Outcome` of plain data: arrays, numbers, strings, lists of these, or a
+`Strange` that only describes. Nothing of the reader's own classes gets through.
 """
 
 import inspect
 import io
 import os
 import pickle
+import sys
 import sysconfig
 import traceback
 import warnings
@@ -17,33 +18,43 @@ from dataclasses import dataclass
 
 import numpy as np
 
-PRINT_LIMIT = 2_000          # characters kept of what a function prints in one call
-SIZE_LIMIT = 200_000         # numbers in an answer; a larger one is only described
-TEXT_LIMIT = 400             # characters of an error message
-NOT_READERS = tuple(os.path.normcase(os.path.join(path, "")) for path in {
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-    *(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib"))})
+PRINT_LIMIT = 2_000  # characters kept of what a function prints in one call
+SIZE_LIMIT = 200_000  # numbers in an answer; a larger one is only described
+TEXT_LIMIT = 300  # characters of an error message
+NOT_READERS = tuple(
+    os.path.normcase(os.path.join(path, ""))
+    for path in {
+        os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+        *(sysconfig.get_paths()[key] for key in ("stdlib", "platstdlib", "purelib", "platlib")),
+    }
+)
 
 
 @dataclass(frozen=True)
 class Strange:
-    """An answer that is no array, number or list of them: what it is, in words, and its shape if it has one."""
+    """An answer that is no array, number or list of them: what it is, in words."""
 
-    what: str                # "a generator"
-    shape: tuple | None = None
+    what: str  # "a generator"
+    hint: str = ""  # a further sentence
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the reader's own code was."""
+
+    function: str
+    first_line: int  # of the function
+    line: int
 
 
 @dataclass(frozen=True)
 class Problem:
     """An exception, told without the exception object."""
 
-    type: str                # "ValueError"
+    type: str  # "ValueError"
     text: str
-    file: str = ""           # where the reader's own code was when it happened …
-    line: int = 0
-    function: str = ""
-    first_line: int = 0      # … and where that function begins
-    shapes: tuple = ()       # ((variable, "(5, 6)"), …) in that function, arrays only
+    place: Place | None = None
+    shapes: tuple = ()  # ((variable, "(5, 6)"), …) in that function, arrays only
 
 
 @dataclass(frozen=True)
@@ -52,11 +63,11 @@ class Outcome:
 
     value: object = None
     error: Problem | None = None
-    ended: str = ""          # "" | "time" | "memory" | "exit 3" | "signal 11": the process did not survive
-    changed: tuple = ()      # positions of the inputs that were changed
-    shared: tuple = ()       # positions of the inputs whose memory the answer shares
+    ended: str = ""  # "" | "time" | "memory" | "exit 3" | "signal 11": the process did not survive
+    changed: tuple = ()  # positions of the inputs that were changed
+    shared: tuple = ()  # positions of the inputs whose memory the answer shares
     printed: str = ""
-    warned: tuple = ()       # of (text, file, line)
+    warned: tuple = ()  # of (text, Place or None)
 
 
 def freeze(arguments, options):
@@ -70,21 +81,29 @@ def observe(function, frozen, call=None):
     before, _ = pickle.loads(frozen)
     out = Bounded(PRINT_LIMIT)
     value = error = None
-    with redirect_stdout(out), redirect_stderr(out), warnings.catch_warnings(record=True) as caught, np.errstate():
+    warned = {}
+
+    def heard(message, category, filename, lineno, file=None, line=None):
+        if len(warned) < 3:
+            warned.setdefault(str(message)[:TEXT_LIMIT], place_of(sys._getframe(1)))
+
+    with redirect_stdout(out), redirect_stderr(out), warnings.catch_warnings(), np.errstate():
         warnings.simplefilter("always")
+        warnings.showwarning = heard
         try:
-            result = function(*arguments, **options) if call is None else call(function, *arguments, **options)
+            result = (
+                function(*arguments, **options) if call is None else call(function, *arguments, **options)
+            )
             value = simple(result)
             shared = tuple(i for i, a in enumerate(arguments) if shares(result, a))
             del result
-        except BaseException as err:                       # SystemExit and KeyboardInterrupt too
+        except BaseException as err:  # SystemExit and KeyboardInterrupt too
             error, shared = describe(err), ()
     try:
         changed = tuple(i for i, (a, b) in enumerate(zip(arguments, before, strict=True)) if not same(a, b))
-    except Exception:                                      # so changed that it cannot even be compared
+    except Exception:  # so changed that it cannot even be compared
         changed = tuple(range(len(before)))
-    warned = dict.fromkeys((str(w.message)[:TEXT_LIMIT], w.filename, w.lineno) for w in caught[:20])
-    return Outcome(value, error, "", changed, shared, out.text(), tuple(warned)[:3])
+    return Outcome(value, error, "", changed, shared, out.text(), tuple(warned.items()))
 
 
 class Bounded(io.TextIOBase):
@@ -96,7 +115,7 @@ class Bounded(io.TextIOBase):
     def write(self, text):
         text = str(text)
         if len(self.kept) < self.limit:
-            self.kept += text[:self.limit - len(self.kept)]
+            self.kept += text[: self.limit - len(self.kept)]
         self.length += len(text)
         return len(text)
 
@@ -115,20 +134,20 @@ def simple(value, depth=3):
     if isinstance(value, np.generic):
         value = np.asarray(value)
     if isinstance(value, np.ma.MaskedArray):
-        return Strange("a masked array (np.ma); .filled(0) makes an ordinary one", value.shape)
+        return Strange("a masked array (np.ma)", ".filled(0) makes an ordinary array of it.")
     if isinstance(value, np.ndarray):
         value = np.asarray(value)
         if value.dtype.kind not in "biufcSU":
-            return Strange(f"an array of dtype {value.dtype}{what_is_inside(value)}", value.shape)
+            return Strange(f"an array of dtype {value.dtype}{what_is_inside(value)}")
         if value.size > SIZE_LIMIT:
-            return Strange(f"an array of {value.size:,} numbers", value.shape)
+            return Strange(f"an array of shape {value.shape}", "It should be far smaller.")
         return value
     if isinstance(value, (list, tuple)) and depth and len(value) <= SIZE_LIMIT:
         parts = [simple(part, depth - 1) for part in value]
         strange = next((p for p in parts if isinstance(p, Strange)), None)
         kind = "tuple" if isinstance(value, tuple) else "list"
-        return parts if strange is None else Strange(f"a {kind} that holds {strange.what}")
-    return Strange(in_words(value), shape_of(value))
+        return parts if strange is None else Strange(f"a {kind} that holds {strange.what}", strange.hint)
+    return in_words(value)
 
 
 def bounded(value):
@@ -142,36 +161,38 @@ def what_is_inside(value):
     """For an object array: the odd thing in it."""
     for item in value.flat:
         if not isinstance(item, (int, float, np.number)):
-            return f" that holds {'None' if item is None else in_words(item)}"
+            return f" that holds {'None' if item is None else in_words(item).what}"
     return " (rows of different length?)" if value.ndim == 1 else ""
 
 
 def in_words(value):
-    """What kind of thing this is, with an article."""
+    """What kind of thing this is."""
     if value is Ellipsis:
-        return "... (three dots)"
+        return Strange("... (three dots)", "Is the last line still to be written?")
     if inspect.isgenerator(value) or isinstance(value, (map, filter, zip)):
-        return "a generator, which has computed nothing yet (yield, or round brackets around a loop?)"
+        return Strange(
+            "a generator",
+            "A generator has computed nothing yet: is there a yield, or a loop in round brackets?",
+        )
     if inspect.iscoroutine(value):
         value.close()
-        return "a coroutine (async def in place of def?)"
+        return Strange("a coroutine", "It should begin with def, not with async def.")
     if inspect.isroutine(value) or inspect.isclass(value):
-        return f"the function {getattr(value, '__name__', '')} itself (brackets forgotten?)"
+        return Strange(
+            f"the function {getattr(value, '__name__', '')} itself", "Were its brackets forgotten?"
+        )
     name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
-
-
-def shape_of(value):
-    try:
-        return tuple(int(n) for n in value.shape)
-    except Exception:
-        return None
+    return Strange(f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}")
 
 
 def shares(result, argument):
     """Whether writing to the answer could change the input."""
-    return (isinstance(result, np.ndarray) and isinstance(argument, np.ndarray)
-            and result.size > 0 and np.may_share_memory(result, argument))
+    return (
+        isinstance(result, np.ndarray)
+        and isinstance(argument, np.ndarray)
+        and result.size > 0
+        and np.may_share_memory(result, argument)
+    )
 
 
 def same(a, b):
@@ -195,19 +216,27 @@ def describe(err):
         text = ""
     if isinstance(err, AssertionError) and not text:
         text = "an assert does not hold"
-    place = {}
+    place, shapes = None, ()
     for frame, line in traceback.walk_tb(err.__traceback__):
-        code = frame.f_code
-        if not is_readers(code.co_filename):
-            continue
-        place = {"file": code.co_filename, "line": line or 0, "function": code.co_name,
-                 "first_line": code.co_firstlineno, "shapes": tuple(shapes_in(frame))}
-    return Problem(type(err).__name__, text, **place)
+        if is_readers(frame.f_code.co_filename):
+            place = Place(frame.f_code.co_name, frame.f_code.co_firstlineno, line or 0)
+            shapes = tuple(shapes_in(frame))
+    return Problem(type(err).__name__, text, place, shapes)
+
+
+def place_of(frame):
+    """The innermost place in the reader's code, from a frame outwards."""
+    while frame is not None and not is_readers(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame and Place(frame.f_code.co_name, frame.f_code.co_firstlineno, frame.f_lineno or 0)
 
 
 def is_readers(filename):
-    return not (filename.startswith("<frozen") or filename.startswith("<__array_function__")
-                or os.path.normcase(filename).startswith(NOT_READERS))
+    return not (
+        filename.startswith("<frozen")
+        or filename.startswith("<__array_function__")
+        or os.path.normcase(filename).startswith(NOT_READERS)
+    )
 
 
 def shapes_in(frame):
@@ -215,4 +244,3 @@ def shapes_in(frame):
     for name, value in list(frame.f_locals.items())[:30]:
         if isinstance(value, np.ndarray):
             yield name, str(value.shape)
-

@@ -6,7 +6,15 @@
 import importlib
 from contextlib import contextmanager
 
-MATHS = ("math", "numpy", "numpy.linalg", "numpy.random", "helpers.arrays", "helpers.attention", "helpers.embeddings")
+MATHS = (
+    "math",
+    "numpy",
+    "numpy.linalg",
+    "numpy.random",
+    "helpers.arrays",
+    "helpers.attention",
+    "helpers.embeddings",
+)
 
 
 class Snapshot:
@@ -20,9 +28,19 @@ class Snapshot:
         found = []
         for module, names in self.names.items():
             now = vars(importlib.import_module(module))
-            found += [(module, name) for name, value in names.items()
-                      if now.get(name) is not value and not (name.startswith("__") or name == "_")]
+            found += [
+                (module, name)
+                for name, value in names.items()
+                if now.get(name) is not value and not (name.startswith("__") or name == "_")
+            ]
         return found
+
+    def put_back(self):
+        """Put the originals back for good; gives what was replaced, as ["numpy.exp", …]."""
+        replaced = self.replaced()
+        for module, name in replaced:
+            vars(importlib.import_module(module))[name] = self.names[module][name]
+        return [f"{module}.{name}" for module, name in replaced]
 
     @contextmanager
     def in_force(self):

@@ -1,27 +1,31 @@
 """The notebook's side of the worker process: start it, give it jobs, stop it when it does not answer.
 
-One worker is kept warm. It is replaced when a function did not come back, when it took the process down, and when it
-left NumPy or Python changed behind it.
+One worker is kept warm. It is replaced when a function did not come back, when it took the process down, and
+when it left NumPy or Python changed behind it.
 """
 
 import atexit
 import os
 import pickle
 import queue
+import re
+import signal
 import subprocess
 import sys
 import threading
+import types
 from itertools import count
 from pathlib import Path
 from time import monotonic
 
 from helpers.checks import wire
 from helpers.checks.observe import Outcome, freeze, is_readers
+from helpers.checks.source import codes, enclosed, own_functions
 
-START_LIMIT = 60     # seconds for Python and NumPy to start, on a machine that has much to do
-LOAD_LIMIT = 30      # seconds for the function and the packages it imports to arrive
-CASE_LIMIT = 5       # seconds for one call
-TOTAL_LIMIT = 20     # seconds for all calls together
+START_LIMIT = 60  # seconds for Python and NumPy to start, on a machine that has much to do
+LOAD_LIMIT = 30  # seconds for the function and the packages it imports to arrive
+CASE_LIMIT = 5  # seconds for one call
+TOTAL_LIMIT = 20  # seconds for all calls together
 
 
 class CannotCarry(Exception):
@@ -33,12 +37,25 @@ class Worker:
 
     def __init__(self):
         root = Path(__file__).resolve().parents[2]
-        env = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-                            "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))}
-        apart = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW} \
-            if sys.platform == "win32" else {"start_new_session": True}      # the notebook's ■ is not for the worker
-        self.process = subprocess.Popen([sys.executable, "-P", "-m", "helpers.checks.worker"], env=env,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **apart)
+        env = os.environ | {
+            "OPENBLAS_NUM_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")])),
+        }
+        apart = (
+            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
+            if sys.platform == "win32"
+            else {"start_new_session": True}
+        )  # the notebook's ■ is not for the worker
+        self.process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "helpers.checks.worker"],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            **apart,
+        )
         self.messages = queue.Queue()
         self.ready = False
         threading.Thread(target=self._listen, daemon=True).start()
@@ -56,17 +73,21 @@ class Worker:
     def wait_until_ready(self):
         if not self.ready and self.answer(START_LIMIT) is None:
             self.stop()
-            raise RuntimeError(f"the process that runs the checks ended at once ({how_it_ended(self.process)}); "
-                               "`python -m helpers.checks.worker` in a terminal shows why")
+            raise RuntimeError(
+                f"the process that runs the checks ended at once ({how_it_ended(self.process)}); "
+                "`python -m helpers.checks.worker` in a terminal shows why"
+            )
         self.ready = True
 
     def stop(self):
-        """End it at once. Safe to call twice."""
+        """End it, and whatever it has started, at once. Safe to call twice."""
+        if sys.platform != "win32" and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)  # it leads a session of its own
         self.process.kill()
         self.process.wait()
         try:
             self.process.stdin.close()
-        except OSError:                                    # a job that was never read
+        except OSError:  # a job that was never read
             pass
 
 
@@ -107,12 +128,12 @@ def run_apart(function, cases):
             try:
                 worker.wait_until_ready()
                 outcomes = _run(worker, carried, frozen)
-            except BaseException:                          # ■ in the notebook, too
+            except BaseException:  # ■ in the notebook, too
                 close()
                 raise
             if outcomes is not None:
                 return outcomes
-            close()                                        # it died before it had seen the function: a new one
+            close()  # it died before it had seen the function: a new one
             if last_try:
                 raise RuntimeError("the process that runs the checks ends before it has begun")
 
@@ -143,14 +164,16 @@ def _run(worker, carried, frozen):
         if "loaded" in more:
             end = monotonic() + TOTAL_LIMIT
             if not more["loaded"]:
-                raise CannotCarry(f"it could not be taken into the process that checks it: "
-                                  f"{outcome.error.type}: {outcome.error.text}")
+                raise CannotCarry(
+                    f"it could not be taken into the process that checks it: "
+                    f"{outcome.error.type}: {outcome.error.text}"
+                )
         elif "soiled" in more:
             replaced = more["replaced"]
             if not more["soiled"]:
                 return outcomes, replaced
             break
-        else:
+        elif more["case"] == len(outcomes):
             outcomes.append(outcome)
     close()
     warm_up()
@@ -158,7 +181,7 @@ def _run(worker, carried, frozen):
 
 
 def how_it_ended(process):
-    """"exit 3" or "signal 11"."""
+    """ "exit 3" or "signal 11"."""
     try:
         code = process.wait(5)
     except subprocess.TimeoutExpired:
@@ -178,7 +201,11 @@ def carry(function):
     except RecursionError:
         raise CannotCarry("it refers to itself in a way that cannot be copied") from None
     except Exception as err:
-        raise CannotCarry(culprit(function, cloudpickle) or f"it cannot be copied ({err})") from None
+        raise CannotCarry(
+            culprit(function, cloudpickle)
+            or "it cannot be copied into the process that checks "
+            f"it ({re.sub(' at 0x[0-9a-fA-F]+', '', str(err))})"
+        ) from None
     finally:
         for module in own:
             cloudpickle.unregister_pickle_by_value(module)
@@ -188,25 +215,30 @@ def by_value(module):
     """Whether this is a file of the reader's own, which may have changed since the worker first saw it."""
     file = getattr(module, "__file__", None)
     name = getattr(module, "__name__", "")
-    return (isinstance(file, str) and name != "__main__" and sys.modules.get(name) is module
-            and is_readers(os.path.abspath(file)))
+    return (
+        isinstance(file, str)
+        and name != "__main__"
+        and sys.modules.get(name) is module
+        and is_readers(os.path.abspath(file))
+    )
 
 
 def culprit(function, cloudpickle):
     """Which of the reader's variables cannot be copied, as a sentence; "" when that cannot be told."""
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return ""
-    used = {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-        try:
-            used[name] = cell.cell_contents
-        except ValueError:
-            continue
-    for name, value in used.items():
-        try:
-            cloudpickle.dumps(value)
-        except Exception:
-            return (f"it uses your variable `{name}` ({type(value).__name__}), which cannot be copied into the process "
-                    "that checks it; let the function work on its arguments alone")
+    for own in own_functions(function).values():
+        used = {
+            name: own.__globals__[name]
+            for code in codes(own.__code__)
+            for name in code.co_names
+            if name in own.__globals__
+        }
+        for name, value in (used | enclosed(own)).items():
+            try:
+                cloudpickle.dumps(value)
+            except Exception:
+                if not isinstance(value, types.FunctionType):
+                    return (
+                        f"it uses your variable {name} (a {type(value).__name__}), which cannot be copied "
+                        "into the process that checks it. Let the function work on its arguments alone"
+                    )
     return ""

@@ -1,7 +1,7 @@
 """What has been solved, in a small JSON file beside the exercises.
 
-The file is written whole to another name and then moved into place, so it is never half there; two kernels take turns;
-a damaged file is put aside, not thrown away. In a folder called `solutions` nothing is written.
+The file is written whole to another name and then moved into place, so it is never half there; two kernels
+take turns; a damaged file is put aside, not thrown away. In a folder called `solutions` nothing is written.
 """
 
 import html
@@ -11,20 +11,22 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-STATES = {"solved": "✓ solved", "tried": "✗ tried", "": "○ not yet"}
-WAIT = 3          # seconds to wait for another kernel that is writing
-STALE = 15        # seconds after which its lock is taken to be left behind
+from helpers.checks.words import plural
 
-_seen = {}        # name -> {"tries", "solved"} of this kernel, for when nothing can be written
+STATES = {"solved": "✓ solved", "tried": "✗ tried", "": "○ not yet"}
+WAIT = 3  # seconds to wait for another kernel that is writing
+STALE = 15  # seconds after which its lock is taken to be left behind
+
+_seen = {}  # name -> {"tries", "solved"} of this kernel, for when nothing can be written
 
 
 def where():
-    """The progress file: COURSE_PROGRESS if set, else progress.json here; None where nothing is to be written."""
+    """The file: COURSE_PROGRESS if set, else progress.json here; None where nothing is to be written."""
     try:
         here = Path.cwd()
     except OSError:
         here = None
-    if here is not None and here.name == "solutions":      # first, so that stored outputs depend on nothing else
+    if here is not None and here.name == "solutions":  # first, so that stored outputs depend on nothing else
         return None
     named = os.environ.get("COURSE_PROGRESS")
     if named:
@@ -41,7 +43,7 @@ def note(name, passed):
     try:
         with turn(path):
             entries, trouble = read(path)
-            if trouble:                                    # what this kernel knows is not lost with it
+            if trouble:  # what this kernel knows is not lost with it
                 entries = merge(entries, {n: e for n, e in _seen.items() if n != name})
             add(entries, name, passed)
             write(path, entries)
@@ -66,7 +68,7 @@ def merge(first, second):
 
 
 def read(path):
-    """(entries, ""), or what could be saved and a sentence when the file is damaged; the damaged file is kept."""
+    """(entries, ""); for a damaged file, which is kept under another name, ({}, a sentence)."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -75,7 +77,9 @@ def read(path):
         return {}, put_aside(path)
     try:
         found = json.loads(text)["exercises"]
-        return {str(name): {"tries": int(e["tries"]), "solved": e["solved"] is True} for name, e in found.items()}, ""
+        return {
+            str(name): {"tries": int(e["tries"]), "solved": e["solved"] is True} for name, e in found.items()
+        }, ""
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return {}, put_aside(path)
 
@@ -101,7 +105,7 @@ def write(path, entries):
             try:
                 os.replace(fresh, path)
                 return
-            except PermissionError:                        # Windows, while somebody reads it
+            except PermissionError:  # Windows, while somebody reads it
                 if attempt == 19:
                     raise
                 time.sleep(0.05)
@@ -167,16 +171,22 @@ class Table:
 
     def __str__(self):
         width = max(len(row[1]) for row in self.rows)
-        lines = [f"  {number:<5}{name:<{width}}  {state:<10}  {tries and tries + (' try' if tries == '1' else ' tries')}".rstrip()
-                 for number, name, state, tries in self.rows]
+        lines = [
+            f"  {number:<5}{name:<{width}}  {state:<10}  {tries and plural(int(tries), 'try')}".rstrip()
+            for number, name, state, tries in self.rows
+        ]
         return "\n".join([self.title, *lines, *([f"  {self.trouble}"] if self.trouble else [])])
 
     __repr__ = __str__
 
     def _repr_html_(self):
         head = "".join(f'<th style="text-align: left">{h}</th>' for h in ("", "exercise", "state", "tries"))
-        body = "".join("<tr>" + "".join(f'<td style="text-align: left">{html.escape(cell)}</td>' for cell in row) + "</tr>"
-                       for row in self.rows)
+        body = "".join(
+            "<tr>"
+            + "".join(f'<td style="text-align: left">{html.escape(cell)}</td>' for cell in row)
+            + "</tr>"
+            for row in self.rows
+        )
         more = f"<p>{html.escape(self.trouble)}</p>" if self.trouble else ""
         return f"<div><b>{self.title}</b><table><tr>{head}</tr>{body}</table>{more}</div>"
 

@@ -5,17 +5,37 @@ Nothing in it changes from run to run: no times, no paths, no addresses.
 
 import html
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from helpers.checks.compare import number
 
-PLAIN = {"✗": "x", "✓": "ok", "○": "-", "√": "sqrt ", "·": "*", "…": "...", "≠": "!=", "≤": "<=", "−": "-", "²": "^2",
-         "α": "alpha", "→": "->", "“": '"', "”": '"', "’": "'", "–": "-", "⌊": "floor(", "⌋": ")", "×": "x"}
+PLAIN = {
+    "✗": "x",
+    "✓": "ok",
+    "○": "-",
+    "√": "sqrt ",
+    "·": "*",
+    "…": "...",
+    "≠": "!=",
+    "≤": "<=",
+    "−": "-",
+    "²": "^2",
+    "α": "alpha",
+    "→": "->",
+    "“": '"',
+    "”": '"',
+    "’": "'",
+    "–": "-",
+    "⌊": "floor(",
+    "⌋": ")",
+    "×": "x",
+}
 MARKS = {"passed": "✓", "wrong": "✗", "not written": "○", "unusable": "✗"}
-LARGEST = 64          # numbers in an array that is shown whole
-COLOURS = {True: "31, 119, 180", False: "255, 127, 14"}     # blue for positive, orange for negative: safe for all eyes
+LARGEST = 64  # numbers in an array that is shown whole
+BLUE, ORANGE, GREY = "rgb(31, 119, 180)", "rgb(255, 127, 14)", "rgb(128, 128, 128)"  # safe for all eyes
+EDGES = {"passed": BLUE, "not written": GREY}
 
 
 @dataclass(frozen=True)
@@ -23,19 +43,20 @@ class Report:
     """What a check found. `passed`, `diagnosis`, `remarks` and `message` are what programs look at."""
 
     name: str
-    state: str                       # "passed", "wrong", "not written", "unusable"
-    summary: str = ""                # "right on 1 of 9 inputs"
-    shown: str = ""                  # the input that shows the fault, in words
-    facts: tuple = ()                # what happened on it, a line each
-    diagnosis: str = ""              # what was done wrong; "" when no known mistake fits
+    state: str  # "passed", "wrong", "not written", "unusable"
+    summary: str = ""  # "right on 1 of 9 inputs"
+    shown: str = ""  # the input that shows the fault, in words
+    facts: tuple = ()  # what happened on it, a line each
+    diagnosis: str = ""  # what was done wrong; "" when no known mistake fits
     why: str = ""
-    holds: tuple = ()                # what is true of the answer, when there is no diagnosis
-    read: tuple = ()                 # "notebook 03, “…”"
-    also: tuple = ()                 # further lines: prints, an earlier function that fails
-    remarks: tuple = ()
+    holds: tuple = ()  # what is true of the answer, when there is no diagnosis
+    read: tuple = ()  # "notebook 03, “…”"
+    first: tuple = ()  # an earlier function that fails its own check
+    printed: tuple = ()
+    remarks: list = field(default_factory=list)     # passes, but mind this
     next: str = ""
-    mistakes: tuple = ()             # names of the known mistakes that fit
-    pictures: tuple = ()             # of (title, array, marked index or None)
+    mistakes: tuple = ()  # names of the known mistakes that fit
+    pictures: tuple = ()  # of (title, array, marked index or None)
 
     @property
     def passed(self):
@@ -48,8 +69,10 @@ class Report:
         if self.passed:
             line = f"{self.why}     {self.next}"
             last = (line,) if len(line) <= 100 else (self.why, self.next)
-        blocks = [(self.shown, *self.facts), last, self.also, self.remark_lines]
-        blocks = ["\n".join(f"  {line}" for text in block if text for line in text.split("\n")) for block in blocks]
+        blocks = [(self.shown, *self.facts), self.first, last, self.printed, self.remark_lines]
+        blocks = [
+            "\n".join(f"  {line}" for text in block if text for line in text.split("\n")) for block in blocks
+        ]
         head = f"{MARKS[self.state]} {self.name}     {self.summary}"
         return clean(("\n" if self.passed else "\n\n").join([head, *filter(None, blocks)]))
 
@@ -70,14 +93,27 @@ class Report:
     def _repr_html_(self):
         """The verdict for JupyterLab; it follows the light and the dark theme."""
         text = clean_html
-        out = [f'<div><b>{MARKS[self.state]} {text(self.name)}</b>&emsp;{text(self.summary)}']
+        out = [
+            f'<div style="border-left: 4px solid {EDGES.get(self.state, ORANGE)}; padding-left: 10px">'
+            f"<b>{MARKS[self.state]} {text(self.name)}</b>&emsp;{text(self.summary)}"
+        ]
         if self.shown or self.facts:
             out.append(f"<p>{'<br>'.join(map(text, filter(None, (self.shown, *self.facts))))}</p>")
         if self.pictures:
             out.append(side_by_side(self.pictures))
-        told = [f"<b>{text(self.diagnosis)}</b>" if self.diagnosis else "", text(self.why), *map(text, self.holds),
-                *map(text, self.read_again)]
-        for block in (told, map(text, self.also), map(text, self.remark_lines), (text(self.next),)):
+        told = [
+            f"<b>{text(self.diagnosis)}</b>" if self.diagnosis else "",
+            text(self.why),
+            *map(text, self.holds),
+            *map(text, self.read_again),
+        ]
+        for block in (
+            map(text, self.first),
+            told,
+            map(text, self.printed),
+            map(text, self.remark_lines),
+            (text(self.next),),
+        ):
             lines = "<br>".join(filter(None, block))
             if lines:
                 out.append(f"<p>{lines}</p>")
@@ -114,9 +150,11 @@ def encodable(text, encoding):
 
 
 def clean(text):
-    """Text that any stream can take: no half characters, no control characters from what a function printed."""
+    """Text that any stream can take: no half or control characters from what a function printed."""
     text = text.encode("utf-8", "replace").decode("utf-8")
-    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text.replace("\r\n", "\n").replace("\t", "    "))
+    return "".join(
+        c if c.isprintable() or c == "\n" else "�" for c in text.replace("\r\n", "\n").replace("\t", "    ")
+    )
 
 
 def clean_html(text):
@@ -125,12 +163,20 @@ def clean_html(text):
 
 def picturable(array):
     """Whether an array is small enough to be shown whole."""
-    return 1 <= array.ndim <= 2 and 0 < array.size <= LARGEST and array.dtype.kind in "biuf" and max(array.shape) <= 12
+    return (
+        1 <= array.ndim <= 2
+        and 0 < array.size <= LARGEST
+        and array.dtype.kind in "biuf"
+        and max(array.shape) <= 12
+    )
 
 
 def side_by_side(pictures):
-    cells = "".join(f'<td style="vertical-align: top; border: none; background: none; text-align: left">'
-                    f"{html.escape(title)}{table(array, at)}</td>" for title, array, at in pictures)
+    cells = "".join(
+        f'<td style="vertical-align: top; border: none; background: none; text-align: left">'
+        f"{html.escape(title)}{table(array, at)}</td>"
+        for title, array, at in pictures
+    )
     return f'<table style="border: none; margin: 0"><tr style="background: none">{cells}</tr></table>'
 
 
@@ -145,10 +191,12 @@ def table(array, marked=None):
         cells = []
         for j, x in enumerate(row):
             share = min(abs(plain[i, j]) / top, 1) * 0.5 if np.isfinite(plain[i, j]) else 0
-            style = f"background-color: rgba({COLOURS[bool(plain[i, j] >= 0)]}, {share:.2f}); text-align: right; " \
-                    "color: inherit; font-family: monospace"
+            colour = (
+                (BLUE if plain[i, j] >= 0 else ORANGE).replace("rgb", "rgba").replace(")", f", {share:.2f})")
+            )
+            style = f"background-color: {colour}; text-align: right; color: inherit; font-family: monospace"
             if (i, j) == marked:
                 style += "; border: 2px solid currentColor; font-weight: bold"
             cells.append(f'<td style="{style}">{number(x)}</td>')
-        rows.append(f'<tr>{"".join(cells)}</tr>')
+        rows.append(f'<tr style="background: none">{"".join(cells)}</tr>')
     return f'<table style="margin: 2px 12px 2px 0">{"".join(rows)}</table>'

@@ -1,7 +1,7 @@
 """Messages between the notebook and the worker process: a length, then that many bytes.
 
-Jobs go to the worker as pickles, since they hold the reader's function. Outcomes come back as JSON with arrays as
-base64, so that nothing a reader's function returns is ever unpickled in the notebook.
+Jobs go to the worker as pickles, since they hold the reader's function. Outcomes come back as JSON with
+arrays in base64, so that nothing a reader's function returns is ever unpickled in the notebook.
 """
 
 import base64
@@ -10,9 +10,9 @@ import struct
 
 import numpy as np
 
-from helpers.checks.observe import Outcome, Problem, Strange
+from helpers.checks.observe import Outcome, Place, Problem, Strange
 
-FRAME_LIMIT = 64_000_000     # bytes; an outcome of SIZE_LIMIT numbers needs about 5 million
+FRAME_LIMIT = 64_000_000  # bytes; an outcome of SIZE_LIMIT numbers needs about 5 million
 
 
 def send(stream, data):
@@ -34,7 +34,11 @@ def receive(stream):
 
 def pack(outcome, **more):
     """An outcome as JSON bytes."""
-    plain = vars(outcome) | {"value": encode(outcome.value), "error": outcome.error and vars(outcome.error)}
+    error = outcome.error and vars(outcome.error) | {
+        "place": outcome.error.place and vars(outcome.error.place)
+    }
+    warned = [(text, place and vars(place)) for text, place in outcome.warned]
+    plain = vars(outcome) | {"value": encode(outcome.value), "error": error, "warned": warned}
     return json.dumps(plain | more).encode()
 
 
@@ -43,20 +47,35 @@ def unpack(message):
     plain = json.loads(message)
     error = plain.pop("error", None)
     if error:
-        error["shapes"] = tuple(map(tuple, error["shapes"]))
-        error = Problem(**error)
-    fields = {name: plain.pop(name) for name in ("ended", "changed", "shared", "printed", "warned") if name in plain}
-    fields["warned"] = tuple(map(tuple, fields.get("warned", ())))
-    value = decode(plain.pop("value", None))
-    return Outcome(value=value, error=error, **fields), plain
+        error = Problem(
+            error["type"], error["text"], place(error["place"]), tuple(map(tuple, error["shapes"]))
+        )
+    outcome = Outcome(
+        decode(plain.pop("value", None)),
+        error,
+        plain.pop("ended", ""),
+        tuple(plain.pop("changed", ())),
+        tuple(plain.pop("shared", ())),
+        plain.pop("printed", ""),
+        tuple((text, place(where)) for text, where in plain.pop("warned", ())),
+    )
+    return outcome, plain
+
+
+def place(found):
+    return found and Place(**found)
 
 
 def encode(value):
     if isinstance(value, np.ndarray):
-        value = np.ascontiguousarray(value).reshape(value.shape)      # ascontiguousarray makes (1,) of ()
-        return {"array": base64.b64encode(value.tobytes()).decode(), "dtype": value.dtype.str, "shape": value.shape}
+        value = np.ascontiguousarray(value).reshape(value.shape)  # ascontiguousarray makes (1,) of ()
+        return {
+            "array": base64.b64encode(value.tobytes()).decode(),
+            "dtype": value.dtype.str,
+            "shape": value.shape,
+        }
     if isinstance(value, Strange):
-        return {"strange": value.what, "shape": value.shape}
+        return {"strange": value.what, "hint": value.hint}
     if isinstance(value, list):
         return [encode(part) for part in value]
     return {"float": repr(value)} if isinstance(value, float) else value
@@ -70,7 +89,7 @@ def decode(value):
     if "float" in value:
         return float(value["float"])
     if "strange" in value:
-        return Strange(value["strange"], None if value["shape"] is None else tuple(value["shape"]))
+        return Strange(value["strange"], value["hint"])
     dtype = np.dtype(value["dtype"])
     if dtype.hasobject:
         raise ValueError("an array of objects")

@@ -1,8 +1,8 @@
 """The process in which a reader's function runs, so that nothing it does can hurt the notebook.
 
-Started as `python -m helpers.checks.worker` by `process`. It reads jobs from its standard input and answers on what was
-its standard output; both are then moved out of reach, so that prints, input() and even os.write(1, …) cannot get in
-between. It ends when its input ends, which is when the notebook's kernel is gone.
+`process` starts it as `python -m helpers.checks.worker`. It reads jobs from its standard input and answers
+on what was its standard output; both are moved out of reach, so that prints, input() and even os.write(1,
+…) cannot get in between. It ends when its input ends, which is when the notebook's kernel is gone.
 """
 
 import builtins
@@ -21,8 +21,8 @@ from helpers.checks import wire
 from helpers.checks.observe import Outcome, describe, observe
 from helpers.checks.pristine import MATHS, Snapshot
 
-MEMORY_LIMIT = 4 * 2**30     # bytes of address space
-CPU_LIMIT = 120              # seconds of computing for one job, should the notebook be gone and the function loop
+MEMORY_LIMIT = 3 * 2**30  # bytes of address space
+CPU_LIMIT = 120  # seconds of computing for one job, should the notebook be gone and the function loop
 
 
 def main():
@@ -30,7 +30,7 @@ def main():
     limit_memory()
     jobs = queue.Queue()
     threading.Thread(target=read_jobs, args=(jobs_in, jobs), daemon=True).start()
-    snapshot = Snapshot((*MATHS, "builtins", "random", "operator", "functools"))
+    snapshot = Snapshot((*MATHS, "random", "operator", "functools"))
     wire.send(answers, b'{"ready": true}')
     while True:
         work(jobs.get(), answers, snapshot)
@@ -41,6 +41,7 @@ def private_streams():
     streams = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     if sys.platform == "win32":
         import msvcrt
+
         for stream in streams:
             msvcrt.setmode(stream.fileno(), os.O_BINARY)
     nothing = os.open(os.devnull, os.O_RDWR)
@@ -51,29 +52,38 @@ def private_streams():
     return streams
 
 
+class NobodyThere(Exception):
+    """What input() raises here."""
+
+
 def no_input(prompt="", /):
-    raise RuntimeError("input() waits for somebody to type, and in a check nobody does: use the arguments")
+    raise NobodyThere("input() waits for somebody to type, and in a check nobody does")
 
 
 def limit_memory():
-    """An absurd allocation fails with MemoryError instead of taking the machine down (where the system can do it)."""
+    """An absurd allocation fails with MemoryError and does not take the machine down (where that can be
+    had)."""
     try:
         import resource
+
         _, hard = resource.getrlimit(resource.RLIMIT_AS)
         limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
         resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
         resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     except (ImportError, OSError, ValueError):
-        pass                                               # Windows has no such limits, macOS not all of them
+        pass  # Windows has no such limits, macOS not all of them
 
 
 def limit_time():
     try:
         import resource
+
         used = resource.getrusage(resource.RUSAGE_SELF)
         _, hard = resource.getrlimit(resource.RLIMIT_CPU)
         limit = int(used.ru_utime + used.ru_stime) + CPU_LIMIT
-        resource.setrlimit(resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard)
+        )
     except (ImportError, OSError, ValueError):
         pass
 
@@ -81,7 +91,7 @@ def limit_time():
 def read_jobs(stream, jobs):
     while (message := wire.receive(stream)) is not None:
         jobs.put(message)
-    os._exit(0)                                            # the notebook is gone
+    os._exit(0)  # the notebook is gone
 
 
 def work(message, answers, snapshot):
@@ -92,7 +102,7 @@ def work(message, answers, snapshot):
     sys.path[:] = [*dict.fromkeys([*sys.path, *job["path"]])]
     sys.setrecursionlimit(1000)
     random.seed(0)
-    np.random.seed(0)                                      # noqa: NPY002  (for readers who use it)
+    np.random.seed(0)  # noqa: NPY002  (for readers who use it)
     try:
         os.chdir(job["folder"])
     except OSError:
@@ -103,11 +113,23 @@ def work(message, answers, snapshot):
         wire.send(answers, wire.pack(Outcome(error=describe(err)), token=token, loaded=False))
         return
     wire.send(answers, wire.pack(Outcome(), token=token, loaded=True))
+    home, replaced, originals = os.getpid(), set(), dict(vars(builtins))
+
+    def put_back(*arguments, **options):
+        """The function, with NumPy and Python mended behind it before anything else is done."""
+        try:
+            return function(*arguments, **options)
+        finally:
+            vars(builtins).update(originals)
+            replaced.update(snapshot.put_back())
+
     for index, (frozen, call) in enumerate(job["cases"]):
-        wire.send(answers, wire.pack(observe(function, frozen, call), token=token, case=index))
-    replaced = [f"{module}.{name}" for module, name in snapshot.replaced()]
+        outcome = observe(put_back, frozen, call)
+        if os.getpid() != home:  # a copy of this process, made by os.fork
+            os._exit(0)
+        wire.send(answers, wire.pack(outcome, token=token, case=index))
     soiled = bool(replaced) or threading.active_count() > threads or sys.gettrace() is not None
-    wire.send(answers, wire.pack(Outcome(), token=token, replaced=replaced, soiled=soiled))
+    wire.send(answers, wire.pack(Outcome(), token=token, replaced=sorted(replaced), soiled=soiled))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""The exercises, in the order of the course: one module a notebook, named after it."""
+"""The exercises, in the order of the course."""
 
-from helpers.checks.exercises import embeddings, queries_keys_values, single_head_attention
+from helpers.checks.exercises import embeddings, heads, queries_keys_values, scores, softmax_and_masks
 
-EXERCISES = (*embeddings.EXERCISES, *queries_keys_values.EXERCISES, *single_head_attention.EXERCISES)
+MODULES = (embeddings, queries_keys_values, scores, softmax_and_masks, heads)
+EXERCISES = tuple(exercise for module in MODULES for exercise in module.EXERCISES)
 BY_NAME = {exercise.name: exercise for exercise in EXERCISES}

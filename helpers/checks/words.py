@@ -1,0 +1,116 @@
+"""The sentences of a verdict: what the input was, what happened on it, what comes next."""
+
+import re
+
+from helpers.checks.exercises import EXERCISES
+from helpers.checks.observe import Strange
+from helpers.checks.report import picturable
+from helpers.checks.source import locate
+
+WORDS = {"n": "token", "n_q": "query", "n_k": "key"}
+
+
+def in_words(exercise, case):
+    """The sizes of an input and what is special about it: "5 queries, 7 keys, d_k = 6 (integers)"."""
+    sizes = exercise.sizes(case)
+    texts = [plural(sizes[name], word) for name, word in WORDS.items() if name in sizes]
+    texts += [f"{name} = {size}" for name, size in sizes.items() if name not in WORDS]
+    texts += [f"{name}={value}" for name, value in case.options.items() if isinstance(value, bool)]
+    said = ", ".join(texts)
+    return f"{said} ({case.kind})" if case.kind and case.kind not in texts else said
+
+
+def plural(count, word):
+    if count == 1:
+        return f"1 {word}"
+    return f"{count} {word[:-1] + 'ies' if word.endswith('y') and not word.endswith('ey') else word + 's'}"
+
+
+def filled(text, sizes):
+    """{d_k} and the like replaced; a size this input does not have leaves the text as it is."""
+    for name, size in sizes.items():
+        text = text.replace(f"{{{name}}}", str(size))
+    return text
+
+
+def pictures(exercise, shown):
+    """Expected and given side by side, where both are small."""
+    fault = shown.fault
+    want, have = fault.expected, fault.given
+    if want is None and shown.case.raises and not isinstance(shown.given.value, Strange):
+        return ()
+    if want is None or not picturable(want) or not picturable(have):
+        return ()
+    name = f"{fault.part}: " if fault.part else ""
+    return (f"{name}expected", want, fault.at), (f"{name}given", have, fault.at)
+
+
+def facts(exercise, function, shown, found):
+    """What happened on the input shown."""
+    if shown.fault.kind == "error":
+        yield from error_lines(exercise, function, shown.given.error)
+    elif not (shown.fault.kind in ("changed", "shared") and found):  # the diagnosis says it
+        yield from shown.fault.lines
+        if shown.fault.kind != "changed" and shown.given.changed:
+            names = " and ".join(list(exercise.arguments)[i] for i in shown.given.changed)
+            yield f"Besides, the call changed {names} in place."
+    if shown.fault.kind in ("nan", "error"):
+        for text, place in shown.given.warned[:2]:
+            name, line, source = locate(function, place) if place else ("", 0, "")
+            where = f", in line {line} of {name}{':  ' + source if source else ''}" if place else ""
+            yield f"Python warned: {text}{where}"
+
+
+def error_lines(exercise, function, problem):
+    text = re.sub(r", with gufunc signature \S+", "", problem.text.strip())
+    yield f"{problem.type}: {text}" if text else problem.type
+    place = problem.place
+    if place is None:
+        return
+    name, line, source = locate(function, place)
+    name = {"<lambda>": "a lambda"}.get(name, name)
+    also = f", which {exercise.name} calls" if name not in (exercise.name, "a lambda") else ""
+    yield f"in line {line} of {name}{also}{':  ' + source if source else ''}"
+    used = [(n, s) for n, s in problem.shapes if not source or re.search(rf"\b{re.escape(n)}\b", source)]
+    if used:
+        yield "There " + " and ".join(f"{n} is {s}" for n, s in used[:6]) + "."
+
+
+ENDS = "which ends the program. A function gives its answer with return."
+ERRORS = {
+    "NameError": "A name is used that nobody has defined. Is it spelled right, and has its cell been run?",
+    "UnboundLocalError": "A variable is read before anything was put into it.",
+    "RecursionError": "The function calls itself without end.",
+    "MemoryError": "It asks for more memory than there is: look at the shapes of what it makes.",
+    "NobodyThere": "It waits for somebody to type. A function gets what it needs from its arguments.",
+    "SystemExit": f"It calls exit(), {ENDS}",
+    "KeyboardInterrupt": f"It raises KeyboardInterrupt, {ENDS}",
+}
+FAULTS = {
+    "time": "The function does not come to an end: a loop that never stops, or far too much work.",
+    "ended": "The function ends the process it runs in.",
+    "none": "The function computes something and does not return it.",
+}
+
+
+def end_in_words(shown):
+    """A diagnosis for what needs no known mistake."""
+    if shown.fault.kind == "error":
+        return ERRORS.get(shown.given.error.type, "")
+    return FAULTS.get(shown.fault.kind, "")
+
+
+def printed(shown):
+    text = shown.given.printed.strip("\n")
+    if text.strip():
+        lines = text.split("\n")
+        more = [f"… and {len(lines) - 6} more lines"] if len(lines) > 6 else []
+        yield "It printed:\n" + "\n".join([line[:110] for line in lines[:6]] + more)
+
+
+def what_next(exercise):
+    after = EXERCISES.index(exercise) + 1
+    if after == len(EXERCISES):
+        return "That was the last one."
+    following = EXERCISES[after]
+    return f"Next: {following.number} {following.name}"

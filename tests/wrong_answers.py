@@ -1,0 +1,376 @@
+"""Wrong answers that are not in the catalogue: other styles, two mistakes at once, and mistakes nobody has listed.
+
+Each says what the check must make of it: `named` are known mistakes that must be found (by behaviour, whatever the style),
+`says` are pieces of text the verdict must hold when no known mistake is behind it.
+"""
+
+import math
+
+import numpy as np
+
+ANSWERS = []
+
+
+def wrong(exercise, *named, says=()):
+    def keep(function):
+        ANSWERS.append((exercise, function, named, (says,) if isinstance(says, str) else says))
+        return function
+    return keep
+
+
+def right_softmax(z, axis=-1):
+    e = np.exp(z - np.max(z, axis=axis, keepdims=True))
+    return e / np.sum(e, axis=axis, keepdims=True)
+
+
+# ---------------------------------------------------------------------------------------------------------- notebook 01
+
+@wrong("token_ids", "unk_raises")
+def ids_without_unknown(tokens, vocab):
+    return np.array([vocab[token] for token in tokens])
+
+
+@wrong("token_ids", "unk_none")
+def ids_with_get(tokens, vocab):
+    return np.array(list(map(vocab.get, tokens)))
+
+
+@wrong("token_ids", "zero_is_false")
+def ids_with_or(tokens, vocab):
+    return np.asarray([vocab.get(t) or vocab["<unk>"] for t in tokens], dtype=int)
+
+
+@wrong("token_ids", "lower_case")
+def ids_in_small_letters(tokens, vocab):
+    out = np.zeros(len(tokens), dtype=int)
+    for i, t in enumerate(tokens):
+        t = t.lower()
+        out[i] = vocab[t] if t in vocab.keys() else vocab["<unk>"]
+    return out
+
+
+@wrong("token_ids", says="vocab")
+def ids_that_learn(tokens, vocab):
+    for t in tokens:
+        if t not in vocab:
+            vocab[t] = vocab["<unk>"]
+    return np.array([vocab[t] for t in tokens], dtype=int)
+
+
+@wrong("token_ids", says="strings")
+def ids_as_text(tokens, vocab):
+    return np.array([str(vocab.get(t, vocab["<unk>"])) for t in tokens])
+
+
+@wrong("token_ids", "one_based", "float_ids")
+def ids_twice_wrong(tokens, vocab):
+    out = np.empty(len(tokens))
+    for i, t in enumerate(tokens):
+        out[i] = 1 + vocab.get(t, vocab["<unk>"])
+    return out
+
+
+@wrong("token_ids", says="reverse")
+def ids_backwards(tokens, vocab):
+    return np.array([vocab.get(t, vocab["<unk>"]) for t in tokens[::-1]], dtype=int)
+
+
+@wrong("embed", "columns_as_rows")
+def embed_by_columns(ids, E):
+    return np.stack([E[:, i] for i in ids])
+
+
+@wrong("embed", "off_by_one", "normalised")
+def embed_twice_wrong(ids, E):
+    out = []
+    for i in ids:
+        row = E[i - 1]
+        out.append(row / math.sqrt(float((row * row).sum())))
+    return np.array(out)
+
+
+@wrong("embed", says="view")
+def embed_views(ids, E):
+    ids = np.asarray(ids)
+    if (np.diff(ids) == 1).all():
+        if ids.max() >= len(E):
+            raise IndexError("no such row")
+        return E[ids[0]:ids[-1] + 1]
+    return E[ids]
+
+
+@wrong("embed", says="twice")
+def embed_doubled(ids, E):
+    return E[ids] + E[ids]
+
+
+@wrong("sinusoidal_positions", "halves", "base_ignored")
+def positions_in_halves(n, d, base=10000.0):
+    rates = 1 / np.power(10000, np.arange(0, d, 2) / d)
+    angles = np.einsum("p,i->pi", np.arange(n), rates)
+    return np.hstack([np.sin(angles), np.cos(angles[:, :d // 2])])
+
+
+@wrong("sinusoidal_positions", "from_one")
+def positions_from_one(n, d, base=10000.0):
+    return np.array([[math.sin(p / base**(j / d)) if j % 2 == 0 else math.cos(p / base**((j - 1) / d))
+                      for j in range(d)] for p in range(1, n + 1)])
+
+
+@wrong("sinusoidal_positions", "sin_cos_swapped", "two_i_all_columns")
+def positions_twice_wrong(n, d, base=10000.0):
+    P = np.zeros((n, d))
+    for p in range(n):
+        for j in range(d):
+            angle = p / base**(2 * j / d)
+            P[p, j] = np.cos(angle) if j % 2 == 0 else np.sin(angle)
+    return P
+
+
+@wrong("sinusoidal_positions", says="rounded")
+def positions_rounded(n, d, base=10000.0):
+    j = np.arange(d)
+    angle = np.arange(n)[:, None] / base ** (2 * (j // 2) / d)
+    return np.round(np.where(j % 2 == 0, np.sin(angle), np.cos(angle)), 2)
+
+
+# ---------------------------------------------------------------------------------------------------------- notebook 02
+
+@wrong("project_qkv", "weights_transposed")
+def project_like_linear(X, W_q, W_k, W_v):
+    return tuple(np.einsum("nd,kd->nk", X, W) for W in (W_q, W_k, W_v))
+
+
+@wrong("project_qkv", "order_kqv", "wt_xt")
+def project_twice_wrong(X, W_q, W_k, W_v):
+    return (X @ W_k).T, (X @ W_q).T, (X @ W_v).T
+
+
+@wrong("project_qkv", says="2 things")
+def project_without_values(X, W_q, W_k, W_v):
+    return X @ W_q, X @ W_k
+
+
+@wrong("project_qkv", says=("a dict", "Q, K, V"))
+def project_to_a_dict(X, W_q, W_k, W_v):
+    return {"Q": X @ W_q, "K": X @ W_k, "V": X @ W_v}
+
+
+@wrong("project_qkv", says=("Q and K are right", "V"))
+def project_with_a_bias(X, W_q, W_k, W_v):
+    return X @ W_q, X @ W_k, np.tanh(X @ W_v) + X.mean()
+
+
+@wrong("project_qkv", says="X")
+def project_in_place(X, W_q, W_k, W_v):
+    Q, K, V = X @ W_q, X @ W_k, X @ W_v
+    X *= 0
+    return Q, K, V
+
+
+# ---------------------------------------------------------------------------------------------------------- notebook 03
+
+@wrong("scores", "transposed", "already_scaled")
+def scores_twice_wrong(Q, K):
+    return np.einsum("kd,qd->kq", K, Q) / math.sqrt(Q.shape[1])
+
+
+@wrong("scores", "cosine")
+def scores_of_unit_vectors(Q, K):
+    Q = Q / np.sqrt((Q**2).sum(axis=1, keepdims=True))
+    K = K / np.sqrt((K**2).sum(axis=1, keepdims=True))
+    return Q @ K.T
+
+
+@wrong("scores", "rowwise_dot")
+def scores_pairwise(Q, K):
+    return np.array([q @ k for q, k in zip(Q, K, strict=True)])
+
+
+@wrong("scores", says="absolute")
+def scores_without_sign(Q, K):
+    return abs(Q @ K.T)
+
+
+@wrong("scaled_scores", "transposed", "missing")
+def scaled_twice_wrong(Q, K):
+    return np.array([[sum(a * b for a, b in zip(q, k, strict=True)) for q in Q] for k in K])
+
+
+@wrong("scaled_scores", says="√n_k")
+def scaled_by_everything(Q, K):
+    return Q @ K.T / np.sqrt(Q.shape[1] * K.shape[0])
+
+
+@wrong("scaled_scores", "d_not_sqrt")
+def scaled_both_sides(Q, K):
+    root = Q.shape[-1] ** 0.5
+    return (Q / root) @ (K / root).T
+
+
+@wrong("scaled_scores", says="half")
+def scaled_and_halved(Q, K):
+    return Q @ K.T / np.sqrt(Q.shape[1]) / 2
+
+
+@wrong("scaled_scores", says="would be right if √d_k were always 8")
+def scaled_for_d_k_64(Q, K):
+    return Q @ K.T / 8
+
+
+@wrong("softmax", "no_max")
+def softmax_with_loops(z):
+    z = np.asarray(z)
+    if z.ndim > 1:
+        return np.array([softmax_with_loops(row) for row in z])
+    e = [math.exp(x) for x in z]
+    return np.array([x / sum(e) for x in e])
+
+
+@wrong("softmax", "no_max", "axis0")
+def softmax_twice_wrong(z):
+    e = np.exp(np.asarray(z, dtype=float))
+    return e / e.sum(axis=0)
+
+
+@wrong("softmax", says="0.5")
+def softmax_at_temperature_two(z):
+    return right_softmax(np.asarray(z, dtype=float) / 2)
+
+
+@wrong("softmax", "whole_array")
+def softmax_of_everything(z):
+    e = np.exp(z - np.max(z, axis=-1, keepdims=True))
+    return e / np.sum(e)
+
+
+@wrong("softmax", says="rounded")
+def softmax_for_reading(z):
+    return np.round(right_softmax(np.asarray(z, dtype=float)), 3)
+
+
+@wrong("softmax", says="1-D")
+def softmax_of_matrices(z):
+    z = np.asarray(z, dtype=float)
+    n, m = z.shape[-2:]
+    return right_softmax(z.reshape(-1, n, m)).reshape(z.shape)
+
+
+@wrong("softmax", says=("order", "Every row adds up to 1"))
+def softmax_sharpened(z):
+    A = right_softmax(np.asarray(z, dtype=float))
+    return A**3 / (A**3).sum(axis=-1, keepdims=True) * 0.5 + A * 0.5
+
+
+@wrong("causal_mask", "inverted")
+def mask_of_ones_and_zeros(n_q, n_k=None):
+    n_k = n_k or n_q
+    return np.array([[1.0 if j > i + n_k - n_q else 0.0 for j in range(n_k)] for i in range(n_q)])
+
+
+@wrong("causal_mask", "upper", "no_offset")
+def mask_twice_wrong(n_q, n_k=None):
+    return np.triu(np.ones((n_q, n_q if n_k is None else n_k), dtype=int))
+
+
+@wrong("causal_mask", "no_offset")
+def mask_at_top_left(n_q, n_k=None):
+    return np.tril(np.ones((n_q, n_k or n_q)))
+
+
+@wrong("causal_mask", says="row")
+def mask_of_a_window(n_q, n_k=None):
+    n_k = n_k or n_q
+    gap = np.arange(n_q)[:, None] + n_k - n_q - np.arange(n_k)
+    return (gap >= 0) & (gap < 3)
+
+
+@wrong("attention_weights", says="-50")
+def weights_filled_with_fifty(S, mask):
+    return right_softmax(np.where(mask, np.asarray(S, float), -50.0))
+
+
+@wrong("attention_weights", says="5 is taken off")
+def weights_five_less(S, mask):
+    return right_softmax(S - 5.0 * (~mask))
+
+
+@wrong("attention_weights", "zero_fill", "inverted")
+def weights_twice_wrong(S, mask):
+    return right_softmax(S * (1 - mask))
+
+
+@wrong("attention_weights", "mask_after", "softmax_no_max")
+def weights_with_old_softmax(S, mask):
+    e = np.exp(np.array(S, dtype=np.float64))
+    return e / e.sum(axis=-1, keepdims=True) * mask
+
+
+@wrong("attention_weights", says="two heads at once")
+def weights_without_heads(S, mask):
+    n_q, n_k = S.shape
+    A = np.zeros((n_q, n_k))
+    for i in range(n_q):
+        keys = [j for j in range(n_k) if mask[i, j]]
+        if keys:
+            A[i, keys] = right_softmax(S[i, keys].astype(float))
+    return A
+
+
+@wrong("single_head", "no_scale", "causal_ignored")
+def head_twice_wrong(X, W_q, W_k, W_v, causal=False):
+    return right_softmax(np.einsum("id,jd->ij", X @ W_q, X @ W_k)) @ (X @ W_v)
+
+
+@wrong("single_head", "d_not_sqrt", "mask_after")
+def head_twice_wrong_again(X, Wq, Wk, Wv, causal=False):
+    q, k, v = (np.dot(X, W) for W in (Wq, Wk, Wv))
+    weights = right_softmax(q.dot(k.T) / Wq.shape[1])
+    if causal:
+        for i in range(len(X)):
+            weights[i, i + 1:] = 0
+    return weights.dot(v)
+
+
+@wrong("single_head", "k_q", "no_max")
+def head_of_exps(X, Wq, Wk, Wv, causal=False):
+    Q, K, V = X @ Wq, X @ Wk, X @ Wv
+    S = np.exp(K @ Q.T / np.sqrt(K.shape[-1]))
+    if causal:
+        S = S * np.tri(len(X))
+    return S @ V / S.sum(axis=1, keepdims=True)
+
+
+@wrong("single_head", says="one token")
+def head_with_lost_row(X, Wq, Wk, Wv, causal=False):
+    Q, K, V = X @ Wq, X @ Wk, X @ Wv
+    S = Q @ K.T / np.sqrt(K.shape[-1])
+    if causal:
+        S[np.triu_indices(len(X), 1)] = -np.inf
+    Z = right_softmax(S) @ V
+    Z[-1] = Z.mean(axis=0)
+    return Z
+
+
+@wrong("last_query_attention", "skips_self")
+def newest_without_itself(q, K, V):
+    z = np.zeros(V.shape[1])
+    s = np.array([q @ k for k in K[:-1]]) / math.sqrt(len(q))
+    for a, v in zip(right_softmax(s), V, strict=False):
+        z += a * v
+    return z
+
+
+@wrong("last_query_attention", "no_scale", "row_kept")
+def newest_twice_wrong(q, K, V):
+    return right_softmax(q.reshape(1, -1) @ K.T) @ V
+
+
+@wrong("last_query_attention", says="axis")
+def newest_as_column(q, K, V):
+    return (right_softmax(K @ q / math.sqrt(len(q))) @ V)[:, None]
+
+
+@wrong("last_query_attention", says="NameError")
+def newest_with_a_typo(q, K, V):
+    return right_softmax(K @ query / math.sqrt(len(q))) @ V      # noqa: F821
