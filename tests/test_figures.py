@@ -34,7 +34,7 @@ PICTURES = {
     "heads": lambda: figures.matrices([(f"head {h}", A, "A") for h in range(4)], "Four heads", WORDS),
     "strip": lambda: figures.tokens(WORDS, A[-1], "Where “eats” looks", query=10),
     "signed strip": lambda: figures.tokens(WORDS * 2, list(range(-11, 11)), "Two lines of words, signed"),
-    "pipeline": lambda: figures.pipeline([*((f"step {i}", f"({i}, 48)") for i in range(12)), ("Q", "")], "Way"),
+    "pipeline": lambda: figures.pipeline([*((f"step {i}", f"({i}, 48)") for i in range(12)), ("Q", "")], "W"),
     "scatter": lambda: figures.scatter(S[:, :2], WORDS, "Words that do the same stand together",
                                        list("abcdefabcde"), "first", "second"),
     "lines": lambda: figures.lines([4, 16, 64, 256], {"spread": [2, 4, 8, 16], "÷ √d_k": [1, 1, 1, 1]},

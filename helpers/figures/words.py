@@ -14,7 +14,7 @@ def rounded(x, digits=2):
     A first rounding, four digits finer, takes away what the last bits of different machines disagree about.
     """
     x = float(x)
-    return round(round(x, digits + 4), digits) + 0.0 if math.isfinite(x) else x      # + 0.0: no -0.0
+    return round(round(x, digits + 4), digits) if math.isfinite(x) else x
 
 
 def number(x, digits=2):
