@@ -24,7 +24,7 @@ from helpers.tiny_model.corpus import VOCAB, WORD_TO_ID, grammar
 from helpers.tiny_model.gradients import loss_and_gradients
 from helpers.tiny_model.model import WEIGHTS, from_arrays, save
 
-SEED, STEPS, BATCH = 3, 2000, 64
+SEED, STEPS, BATCH = 7, 2000, 64
 N_MAX, D_MODEL, N_LAYERS, N_HEADS, D_K = 40, 48, 2, 4, 12
 PEAK_RATE, WARM_UP, DECAY, CLIP, UNKNOWN = 6e-3, 0.1, 0.1, 1.0, 0.01
 
