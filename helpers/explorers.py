@@ -23,6 +23,7 @@ from helpers.figures.words import numbered
 
 SHOWN = 12                   # tokens in full detail
 SENTENCE = "anna loves apples . ben loves pears . she eats"
+LAYER, HEAD = 1, 3           # the head that goes from "eats" to the fruit of its subject
 VIEW = "application/vnd.jupyter.widget-view+json"
 CSS = live_css() + """
 .sa-picture{overflow-x:auto}
@@ -255,16 +256,16 @@ def choice(name, values, value, labels=None):
                                  tooltips=[f"{name} {label}" for label in labels])
 
 
-def similarity(text=SENTENCE, layer=1, head=0, query=None):
+def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
     """Choose any word as the query; see its dot product, scaled score and weight with every key."""
     return Similarity(text, layer, head, query)
 
 
-def value_reading(text=SENTENCE, layer=1, head=0, query=None):
+def value_reading(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
     """Choose a query; see which values it reads, as signed parts that add up to z."""
     return ValueReading(text, layer, head, query)
 
 
-def step_through(text=SENTENCE, layer=1, head=0, query=None, step=0):
+def step_through(text=SENTENCE, layer=LAYER, head=HEAD, query=None, step=0):
     """Walk from scores to Z: score, scale, mask, softmax, sum."""
     return StepThrough(text, layer, head, query, step)
