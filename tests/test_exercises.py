@@ -237,7 +237,7 @@ def test_exercises_are_those_of_the_solutions():
 
 # What the pictures after the exercises say of the trained model
 
-def test_words_with_the_same_job_point_the_same_way():
+def test_words_with_the_same_job_are_the_closest_pairs():
     model = tiny_model.load()
     X = model.E[[model.word_to_id[w] for w in ("cat", "dog", "sleeps", "runs", "milk", "tea")]]
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
