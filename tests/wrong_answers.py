@@ -1,7 +1,7 @@
-"""Wrong answers that are not in the catalogue: other styles, two mistakes at once, and mistakes nobody has listed.
+"""Wrong answers that are not in the catalogue: other styles, two mistakes at once, new mistakes.
 
-Each says what the check must make of it: `named` are known mistakes that must be found (by behaviour, whatever the style),
-`says` are pieces of text the verdict must hold when no known mistake is behind it.
+Each says what the check must make of it: `named` are known mistakes that must be found (by behaviour, in any
+style), `says` are pieces of text that the verdict must hold.
 """
 
 import math
@@ -23,7 +23,7 @@ def right_softmax(z, axis=-1):
     return e / np.sum(e, axis=axis, keepdims=True)
 
 
-# ---------------------------------------------------------------------------------------------------------- notebook 01
+# ------------------------------------------------------------------------------------------------ notebook 01
 
 @wrong("token_ids", "unk_raises")
 def ids_without_unknown(tokens, vocab):
@@ -134,7 +134,7 @@ def positions_rounded(n, d, base=10000.0):
     return np.round(np.where(j % 2 == 0, np.sin(angle), np.cos(angle)), 2)
 
 
-# ---------------------------------------------------------------------------------------------------------- notebook 02
+# ------------------------------------------------------------------------------------------------ notebook 02
 
 @wrong("project_qkv", "weights_transposed")
 def project_like_linear(X, W_q, W_k, W_v):
@@ -168,7 +168,7 @@ def project_in_place(X, W_q, W_k, W_v):
     return Q, K, V
 
 
-# ---------------------------------------------------------------------------------------------------------- notebook 03
+# ------------------------------------------------------------------------------------------------ notebook 03
 
 @wrong("scores", "transposed", "already_scaled")
 def scores_twice_wrong(Q, K):

@@ -109,8 +109,7 @@ def printed(shown):
 
 
 def what_next(exercise):
-    after = EXERCISES.index(exercise) + 1
-    if after == len(EXERCISES):
-        return "That was the last one."
-    following = EXERCISES[after]
-    return f"Next: {following.number} {following.name}"
+    """The exercise that comes after this one."""
+    names = [e.name for e in EXERCISES]
+    following = EXERCISES[names.index(exercise.name) + 1 :] if exercise.name in names else ()
+    return f"Next: {following[0].number} {following[0].name}" if following else "That was the last one."

@@ -23,6 +23,7 @@ from helpers.checks.pristine import MATHS, Snapshot
 
 MEMORY_LIMIT = 3 * 2**30  # bytes of address space
 CPU_LIMIT = 120  # seconds of computing for one job, should the notebook be gone and the function loop
+FORKS = []  # one entry for each copy a function made of this process
 
 
 def main():
@@ -31,6 +32,8 @@ def main():
     jobs = queue.Queue()
     threading.Thread(target=read_jobs, args=(jobs_in, jobs), daemon=True).start()
     snapshot = Snapshot((*MATHS, "random", "operator", "functools"))
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_parent=lambda: FORKS.append(1))
     wire.send(answers, b'{"ready": true}')
     while True:
         work(jobs.get(), answers, snapshot)
@@ -128,7 +131,7 @@ def work(message, answers, snapshot):
         if os.getpid() != home:  # a copy of this process, made by os.fork
             os._exit(0)
         wire.send(answers, wire.pack(outcome, token=token, case=index))
-    soiled = bool(replaced) or threading.active_count() > threads or sys.gettrace() is not None
+    soiled = bool(replaced or FORKS or sys.gettrace()) or threading.active_count() > threads
     wire.send(answers, wire.pack(Outcome(), token=token, replaced=sorted(replaced), soiled=soiled))
 
 

@@ -1,0 +1,239 @@
+"""The checks against answers: every known mistake found and named, every right answer accepted."""
+
+import inspect
+import json
+import linecache
+import re
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+import right_answers
+import wrong_answers
+
+from helpers.checks import judge, run
+from helpers.checks.diagnose import diagnose
+from helpers.checks.exercises import BY_NAME, EXERCISES
+from helpers.checks.words import filled
+
+DATA = Path(__file__).parent / "data"
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
+WRONG = json.loads((DATA / "wrong_answers.json").read_text(encoding="utf-8"))
+RIGHT = json.loads((DATA / "right_answers.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch):
+    """A fault of the diagnosis itself fails the test instead of costing the reader a diagnosis."""
+    monkeypatch.setattr(judge, "STRICT", True)
+
+
+def function_of(entry):
+    """The function of a catalogue entry, known to linecache as a notebook cell is."""
+    code, file = "\n".join(entry["code"]) + "\n", f"<{entry['id']}>"
+    linecache.cache[file] = (len(code), None, code.splitlines(True), file)
+    names = {"__name__": "__main__"}
+    exec(compile(code, file, "exec"), names)
+    return names[entry["function"]]
+
+
+def ids_of(entries):
+    return [entry["id"] for entry in entries]
+
+
+# ---------------------------------------------------------------------------------------------- the catalogue
+
+
+@pytest.mark.parametrize("entry", WRONG, ids=ids_of(WRONG))
+def test_wrong_answer_of_the_catalogue(entry):
+    report = run(entry["function"], function_of(entry))
+    if entry["verdict"] == "remark":
+        assert report.passed and len(report.remarks) == 1
+        return
+    assert not report.passed
+    assert report.mistakes == (entry["named"],), report.message
+    assert report.diagnosis and report.why and report.read
+
+
+def test_no_two_wrong_answers_of_an_exercise_get_the_same_diagnosis():
+    """None of these are twins, so a message that fits two of them says too little."""
+    rejected = [entry for entry in WRONG if entry["verdict"] == "reject"]
+    said = [(entry["function"], run(entry["function"], function_of(entry)).diagnosis) for entry in rejected]
+    assert len(set(said)) == len(said)
+
+
+@pytest.mark.parametrize("entry", RIGHT, ids=ids_of(RIGHT))
+def test_right_answer_of_the_catalogue(entry):
+    report = run(entry["function"], function_of(entry))
+    assert report.passed, report.message
+    expected = bool(entry["skip_kinds"]) or entry["function"] == "embed"       # E[-1] is taken without a word
+    assert len(report.remarks) == expected, report.remarks
+
+
+# ----------------------------------------------------------------------------------------- answers of our own
+
+
+@pytest.mark.parametrize(("exercise", "function", "named", "says"), wrong_answers.ANSWERS,
+                         ids=[answer[1].__name__ for answer in wrong_answers.ANSWERS])
+def test_wrong_answer_of_our_own(exercise, function, named, says):
+    report = run(exercise, function)
+    assert not report.passed
+    assert sorted(report.mistakes) == sorted(named), report.message
+    for text in says:
+        assert text in report.message
+
+
+@pytest.mark.parametrize(("exercise", "function", "remarks"), right_answers.ANSWERS,
+                         ids=[answer[1].__name__ for answer in right_answers.ANSWERS])
+def test_right_answer_of_our_own(exercise, function, remarks):
+    report = run(exercise, function)
+    assert report.passed, report.message
+    assert len(report.remarks) == remarks, report.remarks
+
+
+# ---------------------------------------------------------------------------------- the data of the exercises
+
+
+def tried(exercise, outcomes):
+    rows = zip(exercise.inputs, exercise.expected, outcomes, strict=True)
+    return [judge.weighed(exercise, *row) for row in rows]
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=list(BY_NAME))
+def test_the_reference_is_right_on_every_input(exercise):
+    assert [t.case.kind for t in tried(exercise, exercise.expected) if t.fault] == []
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=list(BY_NAME))
+def test_the_steps_without_a_mistake_are_right(exercise):
+    outcomes = exercise.outcomes(exercise.steps)
+    assert [t.case.kind for t in tried(exercise, outcomes) if t.fault and not t.case.edge] == []
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=list(BY_NAME))
+def test_every_mistake_shows_and_is_told_from_the_others(exercise):
+    assert len({mistake.name for mistake in exercise.mistakes}) == len(exercise.mistakes)
+    for mistake, outcomes in exercise.wrong_outcomes:
+        found = diagnose(exercise, tried(exercise, outcomes))
+        assert found is not None and found.mistakes == (mistake,), mistake.name
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=list(BY_NAME))
+def test_every_input_is_needed_or_says_what_it_is_for(exercise):
+    """Inputs differ, are described, and none has a size that makes it slow to look at."""
+    kinds = [case.kind for case in exercise.inputs]
+    assert len(set(kinds)) == len(kinds)
+    assert all(case.size < 200 for case in exercise.inputs)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=list(BY_NAME))
+def test_names_agree_with_the_helper(exercise):
+    signature = inspect.signature(exercise.reference)
+    optional = {name for case in exercise.inputs for name in case.options}
+    assert exercise.reference.__name__ == exercise.name
+    assert list(signature.parameters)[:len(exercise.arguments)] == list(exercise.arguments)
+    assert optional <= set(signature.parameters)
+    assert exercise.notebook in inspect.getdoc(inspect.getmodule(exercise.reference)).split("notebook")[1]
+
+
+def headings(number):
+    (path,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
+    cells = nbformat.read(path, as_version=4).cells
+    return {line.removeprefix("## ").strip() for cell in cells if cell.cell_type == "markdown"
+            for line in cell.source.splitlines() if line.startswith("## ")}
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=list(BY_NAME))
+def test_every_heading_to_read_again_exists(exercise):
+    for mistake in exercise.mistakes:
+        read = mistake.read
+        notebook, heading = read if isinstance(read, tuple) else (exercise.notebook, read)
+        assert heading in headings(notebook), (mistake.name, notebook, heading)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=list(BY_NAME))
+def test_messages_are_plain_sentences(exercise):
+    for mistake in exercise.mistakes:
+        assert mistake.what and not mistake.what.endswith("."), mistake.name
+        assert mistake.why.endswith((".", "…")), mistake.name
+        left = filled(mistake.why + mistake.what, exercise.sizes(exercise.inputs[0]))
+        assert not re.search(r"\{[a-z_]+\}", left), mistake.name
+
+
+def test_exercises_are_in_the_order_of_the_course():
+    numbers = [exercise.number for exercise in EXERCISES]
+    assert numbers == sorted(numbers, key=lambda n: [int(part) for part in n.split(".")])
+    assert all(int(exercise.notebook) == int(exercise.number.split(".")[0]) for exercise in EXERCISES)
+
+
+# ------------------------------------------------------------------------------------------------- the engine
+
+
+def test_the_example_of_a_verdict():
+    """Not divided at all: the numbers differ by √d_k, the message names it, the heading follows."""
+    def scaled_scores(Q, K):
+        return Q @ K.T
+    message = run("scaled_scores", scaled_scores).message
+    assert message.startswith("✗ scaled_scores     right on 1 of 10 inputs\n\n  ")
+    d_k, want, have = re.search(r"d_k = (\d+).*\n  at \[0, 0\] expected (\S+), got (\S+)", message).groups()
+    assert float(have) / float(want) == pytest.approx(int(d_k) ** 0.5, rel=0.02)
+    assert "when the scores are not divided at all" in message
+    assert message.endswith('Read again: notebook 03, "How far apart are the scores?"')
+
+
+def test_a_verdict_is_the_same_every_time():
+    for exercise, function, *_ in wrong_answers.ANSWERS[::5]:
+        first, second = run(exercise, function), run(exercise, function)
+        assert first.message == second.message and first._repr_html_() == second._repr_html_()
+        assert not re.search(r"0x[0-9a-f]{4}|/tmp/|\.py\b|seconds? [0-9]", first.message)
+
+
+def test_an_earlier_function_that_fails_is_named():
+    def softmax(z):
+        return z / z.sum(axis=-1, keepdims=True)
+
+    def single_head(X, W_q, W_k, W_v, causal=False):
+        return softmax(X @ W_q @ W_k.T @ X.T / np.sqrt(W_q.shape[1])) @ X @ W_v
+    message = run("single_head", single_head).message
+    assert "Your softmax (3.3) is used here, and its own check fails: begin there." in message
+
+
+def test_an_earlier_function_that_is_not_written_is_named():
+    def softmax(z):
+        raise NotImplementedError
+
+    def single_head(X, W_q, W_k, W_v, causal=False):
+        return softmax(X @ W_q)
+    report = run("single_head", single_head)
+    assert report.state == "not written"
+    assert "softmax (3.3) is not written yet" in report.message
+    assert "from helpers.attention import softmax" in report.message
+
+
+def test_an_unknown_exercise_is_an_error_that_helps():
+    with pytest.raises(ValueError, match="did you mean 'softmax'"):
+        run("sofmax", len)
+
+
+def test_a_fault_of_the_diagnosis_costs_no_verdict(monkeypatch):
+    monkeypatch.setattr(judge, "STRICT", False)
+    monkeypatch.setattr(judge, "diagnose", lambda *_: 1 / 0)
+    report = run("scores", lambda Q, K: Q @ K)
+    assert not report.passed and report.diagnosis == "" and "ValueError" in report.message
+
+
+def test_a_new_exercise_is_data_alone():
+    """An exercise with a driver of its own runs through the engine as it is."""
+    from helpers.checks.exercise import Case, Exercise, Mistake
+
+    count = right_answers.count_three_times
+    exercise = Exercise(
+        "9.9", "counter", "03", reference=right_answers.make_counter, arguments={"start": ()},
+        returns={"counts": ("n",)}, steps=right_answers.make_counter, passed="It counts.",
+        cases=lambda: [Case("low", (3,), call=count), Case("high", (9,), call=count)],
+        mistakes=(Mistake("by_two", dict(by=2), "it counts in twos", "It skips.", "One query by hand"),))
+    good = judge.judge(exercise, right_answers.make_counter)
+    assert good.state == "passed", good.message
+    bad = judge.judge(exercise, lambda start: right_answers.make_counter(start, 2))
+    assert bad.mistakes == ("by_two",)

@@ -1,0 +1,365 @@
+"""Functions that misbehave: each gets a clear verdict, the kernel lives, and the next check works."""
+
+import linecache
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers.checks import judge, process, run
+
+ROOT = Path(__file__).parents[1]
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and fork are not on Windows")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(judge, "STRICT", True)
+    monkeypatch.setattr(process, "CASE_LIMIT", 1.5)
+
+
+def check(code, name="scores"):
+    """The report on a function given as source, and a proof that the next check works."""
+    code = textwrap.dedent(code).lstrip("\n")
+    linecache.cache["<cell>"] = (len(code), None, code.splitlines(True), "<cell>")
+    scope = {"__name__": "__main__"}
+    exec(compile(code, "<cell>", "exec"), scope)
+    report = run(name, scope[name])
+    assert run("scores", lambda Q, K: Q @ K.T).passed
+    assert "Traceback" not in report.message and len(report.message) < 3000
+    return report
+
+
+WRONG = {
+    "endless loop": ("""
+        def scores(Q, K):
+            while True:
+                pass
+        """, "does not come to an end"),
+    "endless loop that catches everything": ("""
+        def scores(Q, K):
+            while True:
+                try:
+                    while True: pass
+                except BaseException: pass
+        """, "does not come to an end"),
+    "endless loop in NumPy": ("""
+        import numpy as np
+        def scores(Q, K):
+            return np.sort(np.random.rand(300_000_000))
+        """, "does not come to an end"),
+    "endless loop on one input": ("""
+        def scores(Q, K):
+            while len(Q) == 1: pass
+            return Q @ K.T
+        """, "right on 3 of 9 inputs\\n\\n  1 query, 1 key, d_k = 4"),
+    "recursion": ("def scores(Q, K): return scores(Q, K)", "RecursionError"),
+    "recursion that kills Python": ("""
+        import ctypes
+        def scores(Q, K):
+            ctypes.string_at(0)
+        """, "crashed Python itself" if os.name == "posix" else ""),
+    "exception": ("""
+        def scores(Q, K):
+            n = len(Q)
+            return Q[n] @ K.T
+        """, "in line 3 of scores:  return Q[n] @ K.T\\n  There Q is (3, 3) and K is (3, 3)."),
+    "exception in a helper": ("""
+        def dots(a, b):
+            return a @ b
+        def scores(Q, K):
+            return dots(Q, K)
+        """, "in line 2 of dots, which scores calls"),
+    "exception that cannot be shown": ("""
+        class Odd(Exception):
+            def __str__(self): raise ValueError
+        def scores(Q, K): raise Odd
+        """, "Odd"),
+    "exception as long as a book": ("def scores(Q, K): raise ValueError('x' * 10**7)", "ValueError: xxx"),
+    "a name nobody defined": ("def scores(Q, K): return np.dot(Q, K.T)", "has its cell been run?"),
+    "nothing returned": ("""
+        def scores(Q, K):
+            S = Q @ K.T
+        """, "Is there a return at its end?"),
+    "a string": ("def scores(Q, K): return 'S'", "gave back a string"),
+    "a dict": ("def scores(Q, K): return {'S': Q @ K.T}", "gave back a dict"),
+    "a function": ("def scores(Q, K): return (Q @ K.T).copy", "Were its brackets forgotten?"),
+    "three dots": ("def scores(Q, K):\n    S = Q @ K.T\n    return ...", "three dots"),
+    "a ragged list": ("def scores(Q, K): return [[1, 2], [3]]", "rows differ in length"),
+    "an object array": ("def scores(Q, K): return (Q @ K.T).astype(object)", "dtype object"),
+    "an array with None": ("""
+        import numpy as np
+        def scores(Q, K): return np.array([[None] * len(K)] * len(Q))
+        """, "holds None"),
+    "strings in an array": ("def scores(Q, K): return (Q @ K.T).astype(str)", "strings"),
+    "complex numbers": ("def scores(Q, K): return Q @ K.T + 0j", "complex"),
+    "a masked array": ("""
+        import numpy as np
+        def scores(Q, K): return np.ma.array(Q @ K.T)
+        """, "masked array"),
+    "far too much": ("""
+        import numpy as np
+        def scores(Q, K): return np.zeros((3000, 3000))
+        """, "far smaller"),
+    "a generator": ("""
+        def scores(Q, K):
+            for q in Q: yield K @ q
+        """, "is there a yield"),
+    "async": ("async def scores(Q, K): return Q @ K.T", "async def"),
+    "changed input": ("""
+        def scores(Q, K):
+            S = Q @ K.T
+            K[0] = 0
+            return S
+        """, "changes K in place"),
+    "changed shape of an input": ("""
+        def scores(Q, K):
+            S = Q @ K.T
+            Q.shape = (-1, 1, 1)
+            return S
+        """, "changes Q in place"),
+    "flood of output": ("""
+        def scores(Q, K):
+            for _ in range(100_000): print("x" * 100)
+            return Q + 1
+        """, "more lines"),
+    "strange letters printed": (r"""
+        def scores(Q, K):
+            print("\ud800 \x00 \x1b[31m <script>")
+            return Q
+        """, "It printed"),
+    "exit": ("import sys\ndef scores(Q, K): sys.exit('bye')", "It calls exit()"),
+    "hard exit": ("import os\ndef scores(Q, K): os._exit(3)", "exit status 3"),
+    "KeyboardInterrupt": ("def scores(Q, K): raise KeyboardInterrupt", "KeyboardInterrupt"),
+    "input": ("def scores(Q, K): return Q @ float(input('scale? '))", "waits for somebody to type"),
+    "huge array": ("import numpy as np\ndef scores(Q, K): return np.ones((10**6, 10**6))",
+                   "more memory than there is"),
+    "closed pipes": ("""
+        import os
+        def scores(Q, K):
+            os.closerange(3, 60)
+            return Q @ K.T
+        """, "ended"),
+}
+
+
+@pytest.mark.parametrize(("code", "says"), WRONG.values(), ids=WRONG)
+def test_gets_a_clear_verdict(code, says):
+    report = check(code)
+    assert not report.passed and report.state == "wrong"
+    assert says.replace("\\n", "\n") in report.message
+    assert report.mistakes == () or "@ b" in code, "a crash of its own must not be taken for a known mistake"
+
+
+RIGHT = {
+    "flood of output": "def scores(Q, K):\n    print('x' * 10**7)\n    return Q @ K.T",
+    "flood past Python": """
+        import os
+        def scores(Q, K):
+            os.write(1, b"x" * 10**6); os.write(2, b"y" * 10**6)
+            return Q @ K.T
+        """,
+    "reading standard input": "import sys\ndef scores(Q, K):\n    sys.stdin.read()\n    return Q @ K.T",
+    "streams thrown away": """
+        import sys
+        def scores(Q, K):
+            sys.stdout = sys.stderr = None
+            return Q @ K.T
+        """,
+    "a thread that ends the process later": """
+        import os, threading, time
+        def scores(Q, K):
+            threading.Thread(target=lambda: (time.sleep(0.2), os._exit(1))).start()
+            return Q @ K.T
+        """,
+    "an object with a call": """
+        class Scores:
+            def __call__(self, Q, K): return Q @ K.T
+        scores = Scores()
+        """,
+    "NumPy set to raise": """
+        import numpy as np
+        def scores(Q, K):
+            np.seterr(all="raise")
+            return Q @ K.T
+        """,
+    "built-ins thrown away": """
+        import builtins
+        def scores(Q, K):
+            builtins.len = builtins.isinstance = None
+            return Q @ K.T
+        """,
+}
+
+
+@pytest.mark.parametrize("code", RIGHT.values(), ids=RIGHT)
+def test_does_no_harm_and_is_right(code):
+    report = check(code)
+    assert report.passed and report.remarks == [], report.message
+
+
+def test_a_replaced_function_of_numpy_stays_in_the_worker():
+    report = check("""
+        import numpy as np
+        def scores(Q, K):
+            np.exp = np.matmul = np.asarray = None
+            return Q @ K.T
+        """)
+    assert report.passed
+    assert "it replaces numpy.asarray, numpy.exp, numpy.matmul for everybody" in report.message
+
+
+def test_numpy_replaced_in_the_notebook_changes_no_verdict(monkeypatch):
+    import numpy as np
+    mine = np.exp2
+    monkeypatch.setattr(np, "exp", mine)
+
+    def softmax(z):
+        e = np.exp(z - z.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=-1, keepdims=True)
+    report = run("softmax", softmax)
+    assert np.exp is mine, "the notebook's own choice is left alone"
+    assert report.passed and any("numpy.exp has been replaced" in remark for remark in report.remarks)
+
+
+@pytest.mark.parametrize(("code", "says"), [
+    ("def scores(Q): return Q", "called with 2 arguments (Q, K); yours takes (Q)"),
+    ("def scores(Q, K, V): return Q", "yours takes (Q, K, V)"),
+    ("import threading\nlock = threading.Lock()\ndef scores(Q, K):\n    with lock: return Q @ K.T",
+     "it uses your variable lock"),
+    ("def outer(lines):\n    def scores(Q, K): return next(lines)\n    return scores\n"
+     "scores = outer(line for line in 'abc')", "it uses your variable lines (a generator)"),
+    ("from functools import lru_cache\n@lru_cache\ndef scores(Q, K): return Q @ K.T", "cannot be copied"),
+    ("scores = 3", "check needs the function itself"),
+    ("scores = 'scores'", "not its name in quotes"),
+    ("scores = None", "not what a call gives back (None)"),
+    ("import numpy as np\nscores = np.ones(3)", "not what a call gives back (an array)"),
+])
+def test_what_cannot_be_checked_gets_a_sentence(code, says):
+    report = check(code)
+    assert report.state == "unusable" and not report.passed
+    assert says in report.message and "0x" not in report.message
+
+
+def test_an_optional_argument_that_is_missing_gets_a_sentence():
+    report = check("def single_head(X, W_q, W_k, W_v): return X", "single_head")
+    assert report.state == "unusable" and "optional argument causal" in report.message
+
+
+@pytest.mark.parametrize("body", ["raise NotImplementedError  # your code here", "...", "pass", "return None",
+                                  "'''Only a docstring.'''", "'''Doc.'''\n    raise NotImplementedError()"])
+def test_a_stub_is_not_written_yet(body):
+    report = check(f"def scores(Q, K):\n    {body}")
+    assert report.state == "not written" and report.message == "○ scores     not written yet"
+
+
+def test_a_forgotten_stub_line_is_pointed_out():
+    report = check("def scores(Q, K):\n    S = Q @ K.T\n    raise NotImplementedError  # your code here")
+    assert "raise NotImplementedError is still there" in report.message
+
+
+@POSIX
+def test_a_fork_leaves_nothing_behind():
+    check("import os\ndef scores(Q, K):\n    os.fork()\n    return Q @ K.T")
+    time.sleep(0.5)
+    listed = subprocess.run(["ps", "-A", "-o", "pgid=,args="], capture_output=True, text=True).stdout
+    group = [line for line in listed.splitlines() if line.split()[0] == str(process.warm_up().process.pid)]
+    assert len(group) == 1, group
+
+
+def python(code, **options):
+    """A process like a kernel, that uses the checks."""
+    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], cwd=ROOT, text=True,
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+
+LOOPING = """
+    import sys
+    from helpers.checks import process, run
+    worker = process.warm_up()
+    worker.wait_until_ready()
+    print(worker.process.pid, flush=True)
+    process.CASE_LIMIT = process.TOTAL_LIMIT = 60
+
+    def scores(Q, K):
+        while True: pass
+    try:
+        run("scores", scores)
+    except KeyboardInterrupt:
+        print("stopped", run("scores", lambda Q, K: Q @ K.T).passed, flush=True)
+    """
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def gone(pid, seconds=10):
+    end = time.monotonic() + seconds
+    while alive(pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not alive(pid)
+
+
+@POSIX
+def test_interrupting_the_kernel_stops_the_function_and_the_next_check_works():
+    kernel = python(LOOPING)
+    worker = int(kernel.stdout.readline())
+    time.sleep(1)
+    kernel.send_signal(signal.SIGINT)
+    out, err = kernel.communicate(timeout=60)
+    assert out.strip() == "stopped True", err
+    assert gone(worker)
+
+
+@POSIX
+def test_the_worker_ends_when_the_kernel_is_killed_in_the_middle_of_a_loop():
+    kernel = python(LOOPING)
+    worker = int(kernel.stdout.readline())
+    time.sleep(1)
+    kernel.kill()
+    kernel.communicate(timeout=30)
+    assert gone(worker)
+
+
+def test_the_checks_work_without_a_fresh_interpreter_path(tmp_path):
+    """Files in the reader's folder named like library modules do not get in the way of the worker."""
+    for name in ("json", "queue", "pickle", "random"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('mine')\n", encoding="utf-8")
+    (tmp_path / "mine.py").write_text("def dots(Q, K):\n    return Q @ K.T\n", encoding="utf-8")
+    code = f"""
+        import sys
+        from helpers.checks import run
+        import json, queue, pickle, random
+        sys.path.insert(0, {str(tmp_path)!r})
+        import os; os.chdir({str(tmp_path)!r})
+        import mine
+        def scores(Q, K):
+            return mine.dots(Q, K)
+        print(run("scores", scores).passed)
+        mine.dots = lambda Q, K: Q @ K
+        print(run("scores", scores).passed)
+    """
+    out, err = python(code).communicate(timeout=120)
+    assert out.split() == ["True", "False"], err
+
+
+def test_importing_the_checks_is_light():
+    code = """
+        import sys
+        import helpers.checks
+        heavy = {"matplotlib", "ipywidgets", "cloudpickle", "IPython", "torch", "helpers.tiny_model"}
+        print(sorted(heavy & set(sys.modules)), helpers.checks.process._worker)
+    """
+    out, err = python(code).communicate(timeout=60)
+    assert out.split() == ["[]", "None"], err
