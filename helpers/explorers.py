@@ -84,7 +84,7 @@ class Explorer:
         size = "sa-picture sa-larger" if self.larger.value else "sa-picture"
         self.canvas.value = (f'{alarm}<p role="status" class="sa-unseen">{html.escape(chosen)}</p>'
                              f'<div class="{size}">{picture.drawing}</div>')
-        self.words.value = f"<pre>{html.escape(picture.text)}</pre>" if self.in_words.value else ""
+        self.words.value = picture.text_html if self.in_words.value else ""
 
     @contextlib.contextmanager
     def together(self):

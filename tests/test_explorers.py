@@ -215,11 +215,11 @@ def test_the_text_form_can_be_opened_and_the_picture_enlarged():
     explorer = explorers.similarity()
     assert explorer.words.value == "" and "sa-larger" not in explorer.canvas.value
     explorer.in_words.value = True
-    assert explorer.words.value == f"<pre>{html.escape(explorer.picture().text)}</pre>"
+    assert explorer.words.value == explorer.picture().text_html
     explorer.larger.value = True
     assert "sa-larger" in explorer.canvas.value
     explorer.query.index = 3
-    assert explorer.words.value == f"<pre>{html.escape(explorer.picture().text)}</pre>"
+    assert explorer.words.value == explorer.picture().text_html
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -41,19 +41,23 @@ PICTURES = {
                                    "The spread grows", "d_k", "spread", logx=True, logy=True),
     "smooth lines": lambda: figures.lines(range(200), {"n²": np.arange(200) ** 2}, "It bends", "n", "work"),
     "bars": lambda: figures.bars(WORDS, A[-1] - 0.1, "A bar a word", "less 0.1"),
+    "cosines": lambda: figures.matrix(np.cos(np.add.outer(range(22), range(22))), "Many columns, named",
+                                      WORDS * 2, WORDS * 2, role="S"),
+    "far": lambda: figures.lines([1, 2, 4], {"a": [1e-6, 1e-3, 0.1]}, "Far", "x", "y", logy=True),
     "similarity": lambda: heads.similarity(WORDS, 7, S[7], S[7] / 12**0.5, A[7], 12),
+    "similarity of a long word": lambda: heads.similarity(WORDS, 2, S[2], S[2] / 12**0.5, A[2], 12),
     "value reading": lambda: heads.value_reading(WORDS, 10, A[10], PARTS, PARTS.sum(axis=0)),
     "step": lambda: heads.step(3, WORDS, 10, A, "Shares", "A = softmax", WORDS, A.sum(axis=1), "A"),
 }
 
 
-def words_in(svg):
-    """Every text of the drawing, as (x, y, size, anchor, words)."""
+def words_in(svg, turned=False):
+    """Every level text of the drawing, or every turned one, as (x, y, size, anchor, words)."""
     out = []
 
     def walk(node, size, anchor):
         size, anchor = float(node.get("font-size", size)), node.get("text-anchor", anchor)
-        if node.tag == SVG + "text":
+        if node.tag == SVG + "text" and ("transform" in node.keys()) == turned:
             out.append((float(node.get("x")), float(node.get("y")), size, anchor, node.text or ""))
         for child in node:
             walk(child, size, anchor)
@@ -84,12 +88,14 @@ def test_nothing_is_cut_off_and_everything_fits_a_notebook(name):
     _, _, wide, high = map(float, ET.fromstring(picture.svg).get("viewBox").split())
     assert wide <= 900
     for x, y, size, anchor, words in words_in(picture.svg):
-        if size == 12 and "rotate" in picture.svg and words in ("second", "spread", "work"):
-            continue                                     # the turned label of the y axis
         long = width(words, size)
         left = x - {"start": 0, "middle": long / 2, "end": long}[anchor]
         assert left >= -1 and left + long <= wide + 1, words
         assert 0 < y - 0.7 * size and y + 0.25 * size < high, words
+    for x, y, size, anchor, words in words_in(picture.svg, turned=True):       # from below upwards
+        long = width(words, size)
+        low = y + {"start": 0, "middle": long / 2}[anchor]
+        assert low <= high and low - long >= 0 and x - 0.7 * size >= 0 and x <= wide, words
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -114,7 +120,7 @@ def test_the_bundle_holds_the_same_picture_in_every_form(name):
     alt, data = re.search(form, bundle["text/html"]).groups()
     assert html.unescape(alt) == picture.title
     assert base64.b64decode(data).decode() == picture.svg
-    assert f"<pre>{html.escape(picture.text)}</pre>" in bundle["text/html"]
+    assert f">{html.escape(picture.text)}</pre></details>" in bundle["text/html"]
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -313,6 +319,16 @@ def test_the_text_of_a_chart_has_its_numbers():
                     if row.split()[0] == word.rstrip("₁₂") and number(x) in row)
         assert number(y) in line
     assert len(PICTURES["smooth lines"]().text.splitlines()) == 11
+
+
+def test_upright_labels_stand_over_their_columns():
+    svg = PICTURES["cosines"]().svg
+    labels = words_in(svg, turned=True)
+    assert [words for *_, words in labels] == numbered(WORDS * 2)
+    steps = np.diff([x for x, *_ in labels])
+    np.testing.assert_allclose(steps, steps[0], atol=0.2)
+    assert [w for *_, w in words_in(PICTURES["far"]().svg) if w.startswith("10")] == [
+        "10⁻⁶", "10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"]
 
 
 @pytest.mark.parametrize("low, high, log, expected", [

@@ -26,9 +26,9 @@ def matrix(M, title, rows=None, columns=None, role="A", digits=2, mark=None):
     side = label_room(rows)
     cell, readable = cell_size([M], digits, WIDTH - side - 2 * PAD, columns)
     sheet = Sheet(title, f"Heat map of {M.shape[0]} rows and {M.shape[1]} columns.",
-                  max(side + cell * M.shape[1] + 2 * PAD, 320))
+                  side + cell * M.shape[1] + 2 * PAD)
     x = sheet.left + side
-    if columns and readable:
+    if columns:
         write_columns(sheet, x, columns, cell)
     draw_cells(sheet, x, M, cell, role, digits, readable, rows, marks)
     return Picture(title, f"{title}\n{array_text(M, rows, columns, digits)}", sheet.finish())
@@ -51,7 +51,7 @@ def matrices(items, title, rows=None, digits=2):
     widths = [max(cell * M.shape[1], width(head, TEXT * 1.1)) for (_, M, _), head in named]
     text = [title]
     sheet = Sheet(title, f"Heat maps side by side: {', '.join(heads)}.",
-                  max(side + sum(widths) + gap * len(items), 320))
+                  side + sum(widths) + gap * len(items))
     top, x, bottom = sheet.top, sheet.left + side, sheet.top
     for i, ((_, M, role), head) in enumerate(named):
         same_rows = rows if len(M) == len(items[0][1]) else None
@@ -84,7 +84,7 @@ def tokens(tokens, weights, title, query=None, digits=2):
              for w, v in zip(words, shown, strict=True)]
     lines = in_lines([box + 6 for box in boxes])
     sheet = Sheet(title, "A strip of words; above each a bar, below each its number.",
-                  max(max(sum(boxes[i] + 6 for i in line) for line in lines) + 2 * PAD, 320))
+                  max(sum(boxes[i] + 6 for i in line) for line in lines) + 2 * PAD)
     for line in lines:
         x, base = sheet.left, sheet.top + 52
         y = base + (56 if signed else 4)                       # the top of the words
@@ -121,7 +121,7 @@ def pipeline(steps, title):
     boxes = [max(width(name, (TEXT + 1) * 1.06), width(note, SMALL)) + 20 for name, note in steps]
     lines = in_lines([box + arrow for box in boxes])
     sheet = Sheet(title, "Boxes joined by arrows.",
-                  max(max(sum(boxes[i] + arrow for i in line) for line in lines) + 2 * PAD, 320))
+                  max(sum(boxes[i] + arrow for i in line) for line in lines) + 2 * PAD)
     for line in lines:
         x = sheet.left
         for i in line:
@@ -181,10 +181,16 @@ def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, mark
 
 
 def write_columns(sheet, x, columns, cell):
-    """Labels above the columns of a heat map."""
-    sheet.texts([(x + (j + 0.5) * cell, sheet.top + SMALL, shorten(label, cell - 2, SMALL))
-                 for j, label in enumerate(columns)], SMALL, "soft")
-    sheet.top += SMALL + 7
+    """Labels above the columns of a heat map; over narrow columns they stand upright."""
+    middles = [x + (j + 0.5) * cell for j in range(len(columns))]
+    if cell >= 34:
+        sheet.texts([(m, sheet.top + SMALL, shorten(label, cell - 2, SMALL))
+                     for m, label in zip(middles, columns, strict=True)], SMALL, "soft")
+        sheet.top += SMALL + 7
+    elif cell >= SMALL:
+        sheet.top += max(min(width(label, SMALL), 80) for label in columns) + 6
+        for m, label in zip(middles, columns, strict=True):
+            sheet.text(m + 4, sheet.top - 6, shorten(label, 80, SMALL), SMALL, "soft", turn=-90)
 
 
 def cell_size(matrices, digits, room, columns=None):

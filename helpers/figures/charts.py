@@ -12,7 +12,7 @@ import numpy as np
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT
 from helpers.figures.svg import Sheet, px
-from helpers.figures.words import number, rounded, short_number, shorten, table, width
+from helpers.figures.words import SUPERSCRIPTS, number, rounded, short_number, shorten, table, width
 
 COLOURS = ("K", "Q", "V", "A", "positive", "negative")
 DASHES = (None, "7 4", "2 3", "10 3 2 3", "14 5", "1 5")
@@ -163,8 +163,9 @@ class Axes:
             sheet.line(self.left, self.y(t), self.left + self.wide, self.y(t), "line", 0.6)
         for t in xticks:
             sheet.line(self.x(t), self.top, self.x(t), self.top + high, "line", 0.6)
-        sheet.texts([(self.left - 6, self.y(t) + 4, short_number(t)) for t in yticks], SMALL, "soft", "end")
-        sheet.texts([(self.x(t), self.top + high + 16, short_number(t)) for t in xticks], SMALL, "soft")
+        y_text, x_text = tick_text(yticks, logy), tick_text(xticks, logx)
+        sheet.texts([(self.left - 6, self.y(t) + 4, y_text(t)) for t in yticks], SMALL, "soft", "end")
+        sheet.texts([(self.x(t), self.top + high + 16, x_text(t)) for t in xticks], SMALL, "soft")
         sheet.path(f"M{px(self.left)} {px(self.top)}v{px(high)}h{px(self.wide)}", stroke="soft")
         if ylabel:
             middle = self.top + high / 2
@@ -210,6 +211,14 @@ def ticks(low, high, log=False):
     by = next(m * size for m in (1, 2, 2.5, 5, 10) if m * size >= raw * (1 - 1e-9))
     count = range(math.ceil(low / by - 1e-9), math.floor(high / by + 1e-9) + 1)
     return [i * by for i in count if not log or i > 0]
+
+
+def tick_text(values, log):
+    """The function that writes the ticks of an axis: powers of ten where a logarithmic axis goes far."""
+    exponents = [math.log10(v) for v in values] if log else [0]
+    if max(map(abs, exponents)) < 3.5 or any(abs(e - round(e)) > 1e-9 for e in exponents):
+        return short_number
+    return lambda v: f"10{str(round(math.log10(v))).translate(SUPERSCRIPTS)}"
 
 
 def mark(sheet, x, y, kind):

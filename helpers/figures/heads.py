@@ -28,7 +28,7 @@ def similarity(tokens, query, dots, scaled, weights, d_k, note=""):
     title = f"“{words[query]}” gives its largest weight to “{words[best]}”: {number(weights[best])}"
     told = [number(w) if ok else "masked" for w, ok in zip(weights, readable, strict=True)]
     sheet = Sheet(title, f"{words[query]} against every key: dot product, scaled score, weight.", WIDTH)
-    side, gap = label_room(words) + 12, 24
+    side, gap = label_room(words) + 40, 24
     room = (WIDTH - 2 * PAD - side - 3 * gap) // 3          # of one column of bars
     starts = [sheet.left + side + gap + c * (room + gap) for c in range(3)]
     heads = [("q · k", "dot product", "ink"), (f"÷ √{d_k}", "scaled score", "ink"),
@@ -42,7 +42,7 @@ def similarity(tokens, query, dots, scaled, weights, d_k, note=""):
     for j, word in enumerate(words):
         sheet.text(sheet.left, top + j * ROW + 18, shorten(word, LABEL, TEXT),
                    colour="ink" if readable[j] else "soft", weight="bold" if j == best else None)
-    sheet.text(sheet.left + side + 8, top + query * ROW + 18, "query", SMALL, "Q", "end", "bold")
+    sheet.text(sheet.left + side, top + query * ROW + 18, "query", SMALL, "Q", "end", "bold")
     inks = ["ink" if ok else "soft" for ok in readable]
     for x, values in zip(starts, (dots, scaled), strict=False):
         fills = ["positive" if v >= 0 else "negative" for v in values]

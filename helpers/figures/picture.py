@@ -31,7 +31,12 @@ class Picture:
         """The picture as an image with alt text, and its text form to be opened below."""
         data = base64.b64encode(self.svg.encode()).decode()
         return (f'<img alt="{html.escape(self.title)}" src="data:image/svg+xml;base64,{data}">'
-                f"<details><summary>As text</summary><pre>{html.escape(self.text)}</pre></details>")
+                f"<details><summary>As text</summary>{self.text_html}</details>")
+
+    @property
+    def text_html(self):
+        """The text form for a web page, its lines unbroken."""
+        return f'<pre style="white-space:pre;overflow-x:auto">{html.escape(self.text)}</pre>'
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return {"text/html": self.html, "image/svg+xml": self.svg, "text/plain": self.text}

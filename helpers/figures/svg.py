@@ -7,16 +7,21 @@ puts the light colours in their place, for an image in a stored notebook, which 
 from xml.sax.saxutils import escape, quoteattr
 
 from helpers.figures.style import FONT, LIGHT, PAD, SMALL, TEXT, TITLE
+from helpers.figures.words import width as text_width
 from helpers.figures.words import wrap
+
+TITLE_ROOM = 640            # px: as wide as a title may make a picture
 
 
 class Sheet:
     """Draw from the top down; `top` is where the next thing may begin, `left` the left edge."""
 
     def __init__(self, title, description, width):
-        self.title, self.description, self.width = title, description, width
+        bold = TITLE * 1.06                                        # its letters are wider
+        self.title, self.description = title, description
+        self.width = max(width, min(text_width(title, bold) + 2 * PAD, TITLE_ROOM))
         self.parts, self.left, self.top = [], PAD, PAD
-        for line in wrap(title, width - 2 * PAD, TITLE * 1.06):        # bold is wider
+        for line in wrap(title, self.width - 2 * PAD, bold):
             self.text(PAD, self.top + TITLE - 1, line, size=TITLE, weight="bold")
             self.top += TITLE + 5
         self.top += 7
