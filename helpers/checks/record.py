@@ -17,7 +17,8 @@ STATES = {"solved": "✓ solved", "tried": "✗ tried", "": "○ not yet"}
 WAIT = 3  # seconds to wait for another kernel that is writing
 STALE = 15  # seconds after which its lock is taken to be left behind
 
-_seen = {}  # name -> {"tries", "solved"} of this kernel, for when nothing can be written
+_seen = {}  # name -> {"tries", "solved"}: what this kernel has seen …
+_unsaved = {}  # … and what of it is not in the file yet
 
 
 def where():
@@ -36,61 +37,55 @@ def where():
 
 def note(name, passed):
     """Write down one try. Returns a sentence when it could not be kept, otherwise ""."""
-    add(_seen, name, passed)
+    for known in (_seen, _unsaved):
+        add(known, name, 1, passed)
     path = where()
     if path is None:
         return ""
     try:
         with turn(path):
-            entries, trouble = read(path)
-            if trouble:  # what this kernel knows is not lost with it
-                entries = merge(entries, {n: e for n, e in _seen.items() if n != name})
-            add(entries, name, passed)
-            write(path, entries)
+            found, trouble = read(path)
+            if found is None:
+                trouble += f"; it is kept as {put_aside(path)}, and a new one is begun"
+                found = {n: dict(entry) for n, entry in _seen.items()}
+            else:
+                for unsaved, entry in _unsaved.items():
+                    add(found, unsaved, entry["tries"], entry["solved"])
+            write(path, found)
+        _unsaved.clear()
         return trouble
     except OSError as err:
         return f"your progress could not be saved to {path.name} ({err.strerror or 'no access'})"
 
 
-def add(entries, name, passed):
+def add(entries, name, tries, solved):
+    """Count further tries; solved stays solved."""
     entry = entries.setdefault(name, {"tries": 0, "solved": False})
-    entry["tries"] += 1
-    entry["solved"] = entry["solved"] or passed
-
-
-def merge(first, second):
-    merged = {name: dict(entry) for name, entry in first.items()}
-    for name, entry in second.items():
-        mine = merged.setdefault(name, {"tries": 0, "solved": False})
-        mine["tries"] = max(mine["tries"], entry["tries"])
-        mine["solved"] = mine["solved"] or entry["solved"]
-    return merged
+    entry["tries"] += tries
+    entry["solved"] = entry["solved"] or solved
 
 
 def read(path):
-    """(entries, ""); for a damaged file, which is kept under another name, ({}, a sentence)."""
+    """(entries, ""), {} when there is no file yet; (None, a sentence) for a damaged one."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return {}, ""
-    except UnicodeDecodeError:
-        return {}, put_aside(path)
-    try:
-        found = json.loads(text)["exercises"]
+        found = json.loads(path.read_text(encoding="utf-8"))["exercises"]
         return {
             str(name): {"tries": int(e["tries"]), "solved": e["solved"] is True} for name, e in found.items()
         }, ""
+    except FileNotFoundError:
+        return {}, ""
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return {}, put_aside(path)
+        return None, f"{path.name} could not be read"
 
 
 def put_aside(path):
+    """Move a damaged file out of the way; returns its new name."""
     for number in range(1, 1000):
         aside = path.with_name(f"{path.name}.bak{'' if number == 1 else number}")
         if not aside.exists():
             os.replace(path, aside)
-            return f"{path.name} could not be read; it is kept as {aside.name}, and a new one is begun"
-    raise OSError("too many damaged files")
+            return aside.name
+    raise OSError(0, "too many damaged files")
 
 
 def write(path, entries):
@@ -142,15 +137,18 @@ def turn(path):
 
 
 def entries(path=None):
-    """What is known: the file, and what this kernel has seen. Never raises."""
-    path = path or where()
-    if path is None:
-        return merge({}, _seen), ""
-    try:
-        found, trouble = read(Path(path))
-    except OSError as err:
-        found, trouble = {}, f"{Path(path).name} could not be read ({err.strerror or 'no access'})"
-    return merge(found, _seen), trouble
+    """(what is known, a sentence if the file cannot be read). Changes nothing and never raises."""
+    path = Path(path) if path else where()
+    found, trouble = {}, ""
+    if path is not None:
+        try:
+            found, trouble = read(path)
+        except OSError as err:
+            trouble = f"{path.name} could not be read ({err.strerror or 'no access'})"
+    found = {name: dict(entry) for name, entry in (_seen if found is None else found).items()}
+    for name, entry in _unsaved.items() if not trouble else ():
+        add(found, name, entry["tries"], entry["solved"])
+    return found, trouble
 
 
 class Table:

@@ -1,0 +1,181 @@
+"""Progress: never half written, never lost, and two kernels at once do no harm."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from helpers import checks
+from helpers.checks import check, progress, record
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    """The progress file of a folder of its own, and a kernel that has seen nothing."""
+    monkeypatch.setattr(record, "_seen", {})
+    monkeypatch.setattr(record, "_unsaved", {})
+    monkeypatch.delenv("COURSE_PROGRESS", raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "progress.json"
+
+
+def kept(file):
+    entries = json.loads(file.read_text(encoding="utf-8"))["exercises"]
+    return {name: (entry["tries"], entry["solved"]) for name, entry in entries.items()}
+
+
+def right(Q, K):
+    return Q @ K.T
+
+
+def wrong(Q, K):
+    return Q @ K
+
+
+def named(name, function):
+    def inner(Q, K):
+        return function(Q, K)
+    inner.__name__ = name
+    return inner
+
+
+def test_tries_are_counted_and_solved_stays_solved(file):
+    for function in (wrong, right, wrong):
+        check(named("scores", function))
+    assert kept(file) == {"scores": (3, True)}
+
+
+def test_what_is_not_written_yet_leaves_no_trace(file):
+    def scores(Q, K):
+        raise NotImplementedError
+    check(scores)
+    check(len)
+    check(None)
+    check(lambda Q: Q)
+    assert not file.exists() and list(file.parent.iterdir()) == []
+
+
+def test_nothing_is_left_beside_the_file(file):
+    record.note("scores", True)
+    assert [path.name for path in file.parent.iterdir()] == ["progress.json"]
+
+
+def test_in_a_folder_called_solutions_nothing_is_written(file, tmp_path, monkeypatch, capsys):
+    (tmp_path / "solutions").mkdir()
+    monkeypatch.chdir(tmp_path / "solutions")
+    monkeypatch.setenv("COURSE_PROGRESS", str(file))
+    check(named("scores", right))
+    progress()
+    assert "3.1  scores                ✓ solved    1 try" in capsys.readouterr().out
+    assert [path.name for path in tmp_path.rglob("*")] == ["solutions"]
+
+
+def test_another_place_can_be_named(file, tmp_path, monkeypatch):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "deep" / "kept.json"))
+    record.note("scores", True)
+    assert kept(tmp_path / "deep" / "kept.json") == {"scores": (1, True)} and not file.exists()
+
+
+@pytest.mark.parametrize("damage", [
+    "", "{", "[]", '{"exercises": 3}', '{"exercises": {"scores": {}}}', "\x00" * 50, "[" * 10_000,
+    '{"exercises": {"scores": {"tries": "many", "solved": true}}}'])
+def test_a_damaged_file_is_kept_aside_and_said(file, capsys, damage):
+    record.note("softmax", True)
+    file.write_text(damage, encoding="utf-8")
+    progress()
+    assert "progress.json could not be read" in capsys.readouterr().out
+    assert file.read_text(encoding="utf-8") == damage, "looking changes nothing"
+    check(named("scores", right))
+    assert "it is kept as progress.json.bak, and a new one is begun" in capsys.readouterr().out
+    assert (file.parent / "progress.json.bak").read_text(encoding="utf-8") == damage
+    assert kept(file) == {"softmax": (1, True), "scores": (1, True)}, "what this kernel knew is in the new one"
+
+
+def test_a_file_that_is_no_text_is_kept_aside(file):
+    file.write_bytes(b"\xff\xfe\x00")
+    assert "kept as progress.json.bak" in record.note("scores", True)
+    file.write_bytes(b"\xff\xfe\x01")
+    assert "kept as progress.json.bak2" in record.note("scores", True)
+
+
+def test_what_cannot_be_written_is_said_and_written_later(file, capsys):
+    file.mkdir()                                            # a folder in its place, in root's way too
+    check(named("scores", right))
+    assert "your progress could not be saved to progress.json" in capsys.readouterr().out
+    file.rmdir()
+    record.note("softmax", False)
+    assert kept(file) == {"scores": (1, True), "softmax": (1, False)}
+    assert [path.name for path in file.parent.iterdir()] == ["progress.json"]
+
+
+def test_a_folder_that_is_gone_harms_nothing(file, tmp_path, monkeypatch):
+    if os.name != "posix":
+        pytest.skip("Windows keeps a folder that somebody is in")
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    check(named("scores", right))
+
+
+def test_a_write_that_breaks_off_leaves_the_old_file(file, monkeypatch):
+    record.note("scores", True)
+    before = file.read_bytes()
+    monkeypatch.setattr(os, "fsync", lambda fd: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    assert "No space left on device" in record.note("softmax", True)
+    assert file.read_bytes() == before
+    assert [path.name for path in file.parent.iterdir()] == ["progress.json"]
+
+
+def test_many_kernels_at_once_lose_nothing(file):
+    code = """if True:
+        from helpers.checks import record
+        for i in range(25): assert record.note(f"e{i}", i % 2 == 0) == ""
+        """
+    env = os.environ | {"COURSE_PROGRESS": str(file)}
+    kernels = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=env) for _ in range(4)]
+    assert [kernel.wait(60) for kernel in kernels] == [0] * 4
+    assert kept(file) == {f"e{i}": (4, i % 2 == 0) for i in range(25)}
+
+
+def test_a_lock_left_behind_is_taken_over(file):
+    lock = file.with_name("progress.json.lock")
+    lock.touch()
+    old = time.time() - 60
+    os.utime(lock, (old, old))
+    assert record.note("scores", True) == "" and not lock.exists()
+
+
+def test_a_lock_that_is_held_is_waited_for_and_then_said(file, monkeypatch):
+    monkeypatch.setattr(record, "WAIT", 0.1)
+    lock = file.with_name("progress.json.lock")
+    lock.touch()
+    assert "another notebook is writing it" in record.note("scores", True)
+    lock.unlink()
+    assert record.note("scores", False) == "" and kept(file) == {"scores": (2, True)}
+
+
+def test_the_table_as_text_and_as_html(file):
+    record.note("softmax", True)
+    record.note("scores", False)
+    table = record.Table(checks.EXERCISES, *record.entries())
+    lines = str(table).splitlines()
+    assert lines[0] == "1 of 11 exercises solved" and len(lines) == 12
+    assert "  3.3  softmax               ✓ solved    1 try" in lines
+    assert "  3.1  scores                ✗ tried     1 try" in lines
+    assert "  1.1  token_ids             ○ not yet" in lines
+    assert table._repr_html_().count("<tr>") == 12 and "✓ solved" in table._repr_html_()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "ascii"])
+def test_the_table_from_the_command_line(file, encoding):
+    record.note("softmax", True)
+    shown = subprocess.run([sys.executable, "-m", "helpers.checks", str(file)], cwd=ROOT, check=True,
+                           capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding})
+    text = shown.stdout.decode(encoding)
+    assert "1 of 11 exercises solved" in text and "3.3  softmax" in text
