@@ -184,11 +184,14 @@ def save(model, path):
 def load(path=WEIGHTS):
     """The trained model, read from `path` (without pickle).
 
+    The weights are stored as float32 and computed with as float64: what a notebook prints, rounded, is then
+    the same on every machine.
     Raises FileNotFoundError when there is no such file and ValueError when it is damaged.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            return from_arrays(dict(file))
+            arrays = {name: M.astype(np.float64) if M.dtype == np.float32 else M for name, M in file.items()}
+        return from_arrays(arrays)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"no weights at {path}; make them with python -m helpers.tiny_model.train") from None
