@@ -345,7 +345,7 @@ def start(browser=True, port=None):
     env["JUPYTER_CONFIG_PATH"] = os.pathsep.join(settings)
     if python == str(venv_python()):
         env["JUPYTERLAB_WORKSPACES_DIR"] = str(VENV / "course-workspaces")   # apart from your other work
-    command = [python, "-m", "jupyterlab", "--log-level=WARN", "--ServerApp.root_dir=%s" % ROOT]
+    command = [python, "-m", "jupyterlab", "--log-level=ERROR", "--ServerApp.root_dir=%s" % ROOT]
     command += ["--ServerApp.ip=127.0.0.1", "--LabApp.default_url=/lab/tree/%s" % FIRST_NOTEBOOK]
     if port is not None:
         command += ["--ServerApp.port=%d" % port, "--ServerApp.port_retries=0"]

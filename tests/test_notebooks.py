@@ -1,5 +1,6 @@
 """Every notebook as it is stored: run from the top, the same on every machine, and whole. nbval runs them."""
 
+import base64
 import copy
 import re
 import subprocess
@@ -30,11 +31,15 @@ def code_cells(notebook):
 
 
 def texts(output):
-    """The output's forms that are text, those that nbval compares among them."""
+    """The output's forms that are text, those that nbval compares among them; drawings in them decoded."""
     if output.output_type == "stream":
         return [output.text]
-    forms = output.get("data", {}).items()
-    return [form for kind, form in forms if isinstance(form, str) and kind != "image/png"]
+    forms = [form for kind, form in output.get("data", {}).items() if kind != "image/png"]
+    return [re.sub(r"base64,([\w+/=]+)", decoded, form) for form in forms if isinstance(form, str)]
+
+
+def decoded(match):
+    return base64.b64decode(match.group(1)).decode("utf-8", errors="replace")
 
 
 def minutes(notebook):
@@ -76,7 +81,7 @@ def faults(notebook, folder):
             kinds = output.get("data", {})
             if any(kind.startswith(WIDGET) for kind in kinds):
                 found.append(f"cell {cell.id!r} holds a widget view, which hides the picture beside it")
-            if any(kind.startswith("image/") for kind in kinds):
+            if any(kind.startswith("image/") for kind in kinds) or "<img" in kinds.get("text/html", ""):
                 text = kinds.get("text/plain", "")
                 if not text or text.startswith("<"):
                     found.append(f"the picture of cell {cell.id!r} has no text form")
@@ -150,6 +155,16 @@ def test_the_map_of_the_first_notebook_has_the_minutes_of_each():
     assert rows == {path.name[:2]: minutes(read(path)) for path in NOTEBOOKS}
 
 
+def test_the_map_of_the_readme_has_the_minutes_of_each():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[.*\]\((notebooks/\S+)\) \| .* \| (\d+) \| (\d*) ?\|$", readme, re.M)
+    assert [ROOT / link for link, _, _ in rows] == NOTEBOOKS
+    for link, reading, doing in rows:
+        solution = ROOT / link.replace("notebooks/", "solutions/")
+        assert int(reading) == minutes(read(ROOT / link)), link
+        assert int(doing or 0) == (minutes(read(solution)) if solution.exists() else 0), link
+
+
 @pytest.mark.parametrize("name", [path.name for path in SOLUTIONS])
 def test_exercises_as_handed_out_run_to_their_end(name, tmp_path, monkeypatch):
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
@@ -190,6 +205,10 @@ def printed(text, **more):
     return lambda notebook: notebook.cells[1].update(outputs=[new_output("stream", text=text, **more)])
 
 
+def in_base64(text):
+    return f"<img src='data:image/svg+xml;base64,{base64.b64encode(text.encode()).decode()}'>"
+
+
 def opening(old, new):
     return lambda notebook: notebook.cells[0].update(source=notebook.cells[0].source.replace(old, new))
 
@@ -208,6 +227,7 @@ PLANTED = {
     "shows a path: /home": printed("/home/anna/x"),
     "shows a path: C:": lambda nb: nb.cells[2].outputs[0].data.update({"text/plain": "C:\\Users"}),
     "shows an address": printed("<object at 0x7f2cb03daf50>"),
+    "svg+xml;at /home": lambda nb: nb.cells[2].outputs[0].data.update({"text/html": in_base64("at /home/x")}),
     "shows a time: took": printed("took 3 ms"),
     "shows a time: 12": printed("12:13:14"),
     "a link to there.txt": lambda nb: None,                        # the file is not made for this one
@@ -238,6 +258,7 @@ def test_the_settings_compare_stored_outputs_with_fresh_ones(stored, status, tmp
     notebook = a_sound_notebook()
     notebook.cells = [new_code_cell("print(1 + 1)", id="a", execution_count=1, outputs=output_of(stored))]
     nbformat.write(notebook, tmp_path / "one.ipynb")
-    command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "one.ipynb"]
+    settings = ["-c", str(ROOT / "pyproject.toml"), f"--rootdir={tmp_path}"]
+    command = [sys.executable, "-m", "pytest", *settings, "one.ipynb"]
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, encoding="utf-8")
     assert run.returncode == status, run.stdout
