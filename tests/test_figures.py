@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import figures
-from helpers.figures import heads, style
+from helpers.figures import flow, heads, style
 from helpers.figures.charts import ticks
 from helpers.figures.words import number, numbered, short_number, shorten, table, width, wrap
 
@@ -48,6 +48,9 @@ PICTURES = {
     "similarity of a long word": lambda: heads.similarity(WORDS, 2, S[2], S[2] / 12**0.5, A[2], 12),
     "value reading": lambda: heads.value_reading(WORDS, 10, A[10], PARTS, PARTS.sum(axis=0)),
     "step": lambda: heads.step(3, WORDS, 10, A, "Shares", "A = softmax", WORDS, A.sum(axis=1), "A"),
+    "flow of four heads": lambda: flow.multi_head(np.zeros((40, 48)), 4, 12, "Four heads side by side"),
+    "flow of one head": lambda: flow.multi_head(np.zeros((3, 4)), 1, 2, "One head"),
+    "flow of six heads": lambda: flow.multi_head(np.zeros((40, 60)), 6, 10, "Six heads"),
 }
 
 
@@ -411,11 +414,26 @@ def test_a_step_shows_row_sums_when_they_are_given():
     (lambda: figures.lines([0, 1], {"y": [1.0, 2.0]}, "t", "", "", logx=True), "logx"),
     (lambda: figures.lines([1, 2], {"y": [0.0, 2.0]}, "t", "", "", logy=True), "logy"),
     (lambda: figures.bars(["a"], [1.0, 2.0], "t"), "1 labels"),
+    (lambda: flow.multi_head(np.zeros((3, 4)), 7, 2, "t"), "got 7 of width 2"),
+    (lambda: flow.multi_head(np.zeros((3, 4)), 0, 2, "t"), "1 to 6 heads"),
 ])
 def test_what_cannot_be_drawn_is_refused_with_a_sentence(call, says):
     with pytest.raises(ValueError) as caught:
         call()
     assert says in str(caught.value)
+
+
+def test_a_flow_gives_every_head_its_columns_and_every_box_its_shape():
+    picture = flow.multi_head(np.zeros((11, 40)), 4, 12, "Four heads")       # h · d_k = 48, d_model = 40
+    words = [words for *_, words in words_in(picture.svg)]
+    for r, columns in enumerate(("0–11", "12–23", "24–35", "36–47")):
+        assert f"head {r}" in words and f"columns {columns}" in words
+        assert f"head {r} columns {columns}" in picture.text
+    counts = {"Q K V (11, 12)": 4, "(11, 11)": 4, "(11, 12)": 4, "Q (11, 48)": 1, "(11, 48)": 1,
+              "(11, 40)": 4}
+    assert {shape: words.count(shape) for shape in counts} == counts
+    assert "residual: X goes round, unchanged" in words
+    assert "→ concat (11, 48)\n→ · W_o (11, 40)" in picture.text
 
 
 # --- colours --------------------------------------------------------------------------------------
