@@ -76,7 +76,13 @@ class KVCache:
         self.n_tokens = 0
 
     @property
+    def sizes(self):
+        """(n_kv_heads, d_k, d_v): what every token takes."""
+        return self._K.shape[0], self._K.shape[2], self._V.shape[2]
+
+    @property
     def n_max(self):
+        """The most tokens it can hold."""
         return self._K.shape[1]
 
     @property
@@ -99,25 +105,31 @@ class KVCache:
         rows.flags.writeable = False
         return rows
 
+    def need_room(self, m):
+        """ValueError when there is no room for m more tokens."""
+        if self.n_tokens + m > self.n_max:
+            raise ValueError(f"the cache is full: it holds {self.n_tokens} of {self.n_max} tokens, "
+                             f"{m} more came")
+
     def append(self, K, V, position=None):
         """Keep the keys and values of m new tokens; returns all K and V so far.
 
         K : (n_kv_heads, m, d_k), V : (n_kv_heads, m, d_v).  position : where the first of them stands in the
         text, if the caller knows; it must be the number of tokens kept so far.
-        Raises ValueError when a shape does not fit, the position is out of step, or there is no room left.
+        Raises ValueError when a shape does not fit, the position is out of step, or there is no room left;
+        the cache then stays as it was.
         """
         K, V = array("K", K, ("n_kv_heads", "m", "d_k")), array("V", V, ("n_kv_heads", "m", "d_v"))
         m = same_size("m", ("K", K), ("V", V), axis=(1, 1))
-        for name, new, room in (("K", K, self._K), ("V", V, self._V)):
-            if (new.shape[0], new.shape[2]) != (room.shape[0], room.shape[2]):
-                raise ValueError(f"{name} must have shape ({room.shape[0]}, m, {room.shape[2]}) "
-                                 f"for this cache, got {new.shape}")
+        n_kv_heads, d_k, d_v = self.sizes
+        for name, new, d in (("K", K, d_k), ("V", V, d_v)):
+            if (new.shape[0], new.shape[2]) != (n_kv_heads, d):
+                raise ValueError(f"{name} must have shape ({n_kv_heads}, m, {d}) for this cache, "
+                                 f"got {new.shape}")
         if position is not None and position != self.n_tokens:
             raise ValueError(f"the next position of this cache is {self.n_tokens}, got {position}")
+        self.need_room(m)
         end = self.n_tokens + m
-        if end > self.n_max:
-            raise ValueError(f"the cache is full: it holds {self.n_tokens} of {self.n_max} tokens, "
-                             f"{m} more came")
         self._K[:, self.n_tokens:end], self._V[:, self.n_tokens:end] = K, V
         self.n_tokens = end
         return self.K, self.V

@@ -89,6 +89,20 @@ def test_what_a_cache_gives_back_cannot_be_written_to():
     assert cache.n_tokens == cache.n_max == 4
 
 
+@pytest.mark.parametrize(("K", "V", "position"), [
+    (np.ones((1, 3, 2)), np.ones((1, 3, 2)), None),         # no room
+    (np.ones((1, 1, 2)), np.ones((1, 1, 3)), None),         # one of the two too wide
+    (np.ones((1, 1, 2)), np.ones((1, 1, 2)), 1),            # out of step
+])
+def test_a_cache_that_refuses_stays_as_it_was(K, V, position):
+    cache = KVCache(1, 4, 2)
+    cache.append(np.full((1, 2, 2), 7), np.full((1, 2, 2), 8))
+    with pytest.raises(ValueError):
+        cache.append(K, V, position)
+    assert (cache.n_tokens, cache.n_max, cache.sizes) == (2, 4, (1, 2, 2))
+    assert (cache.K == 7).all() and (cache.V == 8).all()
+
+
 def test_cache_bytes_of_published_models():
     assert cache_bytes(80, 64, 8, 128, 128_000) == 2 * 80 * 8 * 128 * 128_000 * 2
     int32 = [np.int32(x) for x in (80, 64, 64, 128, 128_000)]

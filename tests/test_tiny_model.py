@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import tiny_model
+from helpers.kv_cache import KVCache
 from helpers.tiny_model import corpus, measure, train
 from helpers.tiny_model.corpus import (
     FRUITS,
@@ -310,6 +311,139 @@ def test_damaged_or_missing_weights_are_refused(tmp_path):
             load(path)
     with pytest.raises(FileNotFoundError, match="make them with python -m helpers.tiny_model.train"):
         load(tmp_path / "nothing.npz")
+
+
+# ---- generating, with the keys and values of the past kept and without
+
+STARTS = ["", "i love", "anna loves apples . ben loves pears . she eats", "the cats near the dog"]
+
+
+def state(caches):
+    return [(cache.n_tokens, cache.K.copy(), cache.V.copy()) for cache in caches]
+
+
+def same_state(before, caches):
+    return all(n == cache.n_tokens and np.array_equal(K, cache.K) and np.array_equal(V, cache.V)
+               for (n, K, V), cache in zip(before, caches, strict=True))
+
+
+@pytest.mark.parametrize("text", STARTS)
+def test_every_cached_step_equals_a_run_over_the_whole_text(model, text):
+    caches = model.new_caches()
+    new = words = model.tokens(text)
+    while len(words) < model.n_max:
+        step, whole = model.run(new, caches=caches), model.run(words)
+        np.testing.assert_allclose(step.logits, whole.logits[-len(new):], rtol=1e-9, atol=1e-9)
+        for cache, one, full in zip(caches, step.layers, whole.layers, strict=True):
+            assert cache.n_tokens == len(words) and one.Q.shape[1] == len(new)
+            np.testing.assert_allclose(cache.K, full.K, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(cache.V, full.V, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(one.A, full.A[:, -len(new):], rtol=1e-9, atol=1e-9)
+        new = [step.top(1)[0][0]]
+        words = [*words, *new]
+
+
+@pytest.mark.parametrize("text", STARTS)
+def test_generating_with_a_cache_says_the_same_words(model, text):
+    start = model.tokens(text)
+    n_new = model.n_max - len(start)
+    written = model.generate(text, n_new)
+    assert written == model.generate(text, n_new, cache=False)
+    assert written[:len(start)] == start and len(written) == model.n_max
+    assert model.generate(written[:-1], 1) == written, "each word is the likeliest after those before it"
+    assert model.generate(text, 0) == model.generate(text, 0, cache=False) == start
+
+
+def test_prefill_in_chunks_equals_prefill_in_one_go(model):
+    text = STARTS[2]
+    words, whole = model.tokens(text), model.run(text)
+    for chunk in range(1, len(words) + 2):
+        caches = model.new_caches()
+        logits = [model.run(words[i:i + chunk], caches=caches).logits for i in range(0, len(words), chunk)]
+        np.testing.assert_allclose(np.concatenate(logits), whole.logits, rtol=1e-9, atol=1e-9)
+        assert model.generate(text, 9, chunk=chunk) == model.generate(text, 9, cache=False)
+
+
+def test_the_cache_spares_the_work(model, monkeypatch):
+    rows, run = [], type(model).run
+
+    def counted(self, text, **more):
+        rows.append(len(text))
+        return run(self, text, **more)
+
+    monkeypatch.setattr(type(model), "run", counted)
+    model.generate(STARTS[2], 4)
+    model.generate(STARTS[2], 4, chunk=4)
+    model.generate(STARTS[2], 4, cache=False)
+    assert rows == [11, 1, 1, 1] + [4, 4, 3, 1, 1, 1] + [11, 12, 13, 14]
+
+
+def test_heads_are_switched_off_with_a_cache_too(model):
+    off, caches = [(0, 2), (1, 3)], model.new_caches()
+    words = model.tokens(STARTS[2])
+    model.run(words[:6], without=off, caches=caches)
+    logits = model.run(words[6:], without=off, caches=caches).logits
+    np.testing.assert_allclose(logits, model.run(words, without=off).logits[6:], rtol=1e-9, atol=1e-9)
+
+
+def cache_of(n_heads=4, n_max=40, d_k=12, d_v=12):
+    return KVCache(n_heads, n_max, d_k, d_v)
+
+
+ONE_CACHE = cache_of()
+
+
+@pytest.mark.parametrize(("caches", "message"), [
+    ([cache_of(n_max=2), cache_of()], "cache is full: it holds 0 of 2 tokens, 4 more came"),
+    ([cache_of(), cache_of(n_max=2)], "cache is full: it holds 0 of 2 tokens, 4 more came"),
+    ([cache_of(), cache_of(d_k=8)], r"layer 1 must hold .* \(4, 12, 12\) a token, got \(4, 8, 12\)"),
+    ([cache_of(), cache_of(d_v=8)], r"layer 1 must hold .* \(4, 12, 12\) a token, got \(4, 12, 8\)"),
+    ([cache_of(n_heads=1), cache_of()], r"layer 0 must hold .* got \(1, 12, 12\)"),
+    ([ONE_CACHE], "each of the 2 layers needs a cache of its own, got 1"),
+    ([ONE_CACHE, ONE_CACHE], "each of the 2 layers needs a cache of its own, got 1"),
+    ([cache_of() for _ in range(3)], "each of the 2 layers needs a cache of its own, got 3"),
+])
+def test_caches_that_do_not_fit_are_named_and_stay_as_they_were(model, caches, message):
+    before = state(caches)
+    with pytest.raises(ValueError, match=message):
+        model.run("i love you", caches=caches)
+    assert same_state(before, caches)
+
+
+@pytest.mark.parametrize(("text", "error", "message"), [
+    ("<bos> i love you", ValueError, "after the 4 tokens that are kept .* no second '<bos>'"),
+    ("", ValueError, "after the 4 tokens that are kept come the new words only, at least one"),
+    ("appels", ValueError, "does not know 'appels'; the nearest it knows: apples"),
+    (7, TypeError, "a string or a list of strings, got 7"),
+    ("i love you . " * 9 + ".", ValueError, r"at most 40 tokens, got 4 \+ 37"),
+])
+def test_text_that_cannot_follow_is_named_and_the_caches_stay_as_they_were(model, text, error, message):
+    caches = model.new_caches()
+    model.run("i love you", caches=caches)
+    before = state(caches)
+    with pytest.raises(error, match=message):
+        model.run(text, caches=caches)
+    assert same_state(before, caches)
+
+
+def test_caches_out_of_step_are_named_and_stay_as_they_were(model):
+    caches = model.new_caches()
+    model.run("i love you", caches=caches)
+    caches[1] = model.new_caches()[1]
+    before = state(caches)
+    with pytest.raises(ValueError, match="out of step: layer 0 holds 4 tokens, layer 1 holds 0"):
+        model.run(".", caches=caches)
+    assert same_state(before, caches)
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_generating_too_much_or_too_little_is_named(model, cache):
+    with pytest.raises(ValueError, match=r"at most 40 tokens, got 3 \+ 38"):
+        model.generate("i love", 38, cache=cache)
+    with pytest.raises(ValueError, match="n_new must be at least 0, got -1"):
+        model.generate("i love", -1, cache=cache)
+    with pytest.raises(ValueError, match="chunk must be at least 1, got 0"):
+        model.generate("i love", 1, cache=cache, chunk=0)
 
 
 # ---- bad input

@@ -1,7 +1,8 @@
 """The forward pass of the tiny model, on the functions of `helpers` and nothing else.
 
 Read `TinyModel.run`: embed, two layers of (norm, attend, add), a norm, the vocabulary. What it computes on
-the way is kept in a `Trace`, so that a notebook can look at any of it.
+the way is kept in a `Trace`, so that a notebook can look at any of it. `TinyModel.generate` writes on, with
+the keys and values of the past kept (notebook 06) or everything computed again.
 """
 
 from dataclasses import dataclass
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
+from helpers.arrays import count
 from helpers.attention import attention_weights, causal_mask, scaled_scores, softmax
 from helpers.embeddings import embed, token_ids
+from helpers.kv_cache import KVCache
 from helpers.multi_head import layer_norm, merge_heads, split_heads
 
 WEIGHTS = Path(__file__).with_name("weights.npz")
@@ -31,7 +34,10 @@ class Layer:
 
 @dataclass(frozen=True)
 class LayerTrace:
-    """What one layer computed for one text of n tokens."""
+    """What one layer computed for one text of n tokens.
+
+    With a cache n tokens are new, and K, V and the last axis of S and A hold those of the past in front.
+    """
 
     X: np.ndarray         # (n, d_model)  what comes in
     N: np.ndarray         # (n, d_model)  the same after the norm: what Q, K and V are made from
@@ -102,16 +108,20 @@ class TinyModel:
         """The longest text, in tokens."""
         return len(self.P)
 
-    def tokens(self, text):
+    def tokens(self, text, n_before=0):
         """The words of `text` (a string or a list of words) with "<bos>" in front.
 
+        n_before : how many tokens the model has read already; if any, no "<bos>" is put in front.
         Raises TypeError for anything but words, ValueError for a word the model does not know (the message
         names the nearest) or too long a text.
         """
         if not isinstance(text, (str, list, tuple)):
             raise TypeError(f"the tiny model reads a string or a list of strings, got {text!r}")
         words = text.split() if isinstance(text, str) else list(text)
-        if not words or words[0] != "<bos>":
+        if n_before and (not words or words[0] == "<bos>"):
+            raise ValueError(f"after the {n_before} tokens that are kept come the new words only, "
+                             f"at least one, and no second '<bos>'; got {text!r}")
+        if not n_before and (not words or words[0] != "<bos>"):
             words = ["<bos>", *words]
         for word in words:
             if not isinstance(word, str):
@@ -120,30 +130,43 @@ class TinyModel:
                 near = ", ".join(get_close_matches(word.lower(), self.vocab, n=3, cutoff=0.5))
                 hint = f"the nearest it knows: {near}" if near else "model.vocab lists its words"
                 raise ValueError(f"the tiny model does not know {word!r}; {hint}")
-        if len(words) > self.n_max:
-            raise ValueError(f"the tiny model reads at most {self.n_max} tokens, got {len(words)}")
+        if n_before + len(words) > self.n_max:
+            raise ValueError(f"the tiny model reads at most {self.n_max} tokens, got "
+                             + (f"{n_before} + " if n_before else "") + f"{len(words)}")
         return words
 
-    def run(self, text, without=()):
+    def new_caches(self):
+        """An empty KVCache for each layer, with room for the longest text."""
+        return [KVCache(self.n_heads, self.n_max, self.d_k, self.d_v, self.E.dtype) for _ in self.layers]
+
+    def run(self, text, without=(), caches=None):
         """Run the model over a text and keep what it computes.
 
         text : a string of known words, or a list of them.  without : (layer, head) pairs to switch off.
-        Returns a Trace.  Raises ValueError for a word it does not know, too long a text or a missing head.
+        caches : a KVCache a layer, as `new_caches` makes them. Then `text` is what follows the tokens they
+        hold, one word or many; its keys and values are appended to them.
+        Returns a Trace, of the new tokens when there are caches.  Raises ValueError for a word it does not
+        know, too long a text, a missing head or caches that do not fit; the caches then stay as they were.
         """
         off = set(without)
         for layer, head in off:
             if not (0 <= layer < len(self.layers) and 0 <= head < self.n_heads):
                 raise ValueError(f"there is no layer {layer}, head {head}: "
                                  f"{len(self.layers)} layers of {self.n_heads} heads, counted from 0")
-        tokens = self.tokens(text)
-        ids = token_ids(tokens, self.word_to_id)                       # (n,)
-        X_in = X = embed(ids, self.E) + self.P[:len(ids)]              # (n, d_model)
-        mask = causal_mask(len(ids))                                   # (n, n)
+        n_before = self._kept(caches)                                  # 0 without caches
+        tokens = self.tokens(text, n_before)
+        ids, end = token_ids(tokens, self.word_to_id), n_before + len(tokens)          # (n,)
+        for cache in caches or ():
+            cache.need_room(len(ids))                                  # all, before anything is written
+        X_in = X = embed(ids, self.E) + self.P[n_before:end]           # (n, d_model)
+        mask = causal_mask(len(ids), end)                              # (n, n), with caches (n, end)
         traces = []
         for number, layer in enumerate(self.layers):
             N = layer_norm(X, layer.gamma, layer.beta)                 # (n, d_model)
             Q, K, V = (split_heads(N @ W, self.n_heads)                # (n, h·d) -> (h, n, d)
                        for W in (layer.W_q, layer.W_k, layer.W_v))
+            if caches is not None:
+                K, V = caches[number].append(K, V, position=n_before)  # (h, n, d) -> (h, end, d)
             S = scaled_scores(Q, K)                                    # (h, n, n)
             A = attention_weights(S, mask)                             # (h, n, n)
             Z = A @ V                                                  # (h, n, d_v)
@@ -153,6 +176,47 @@ class TinyModel:
             X = X + update
         X_out = layer_norm(X, self.gamma, self.beta)                   # (n, d_model)
         return Trace(tokens, ids, X_in, traces, X_out, X_out @ self.W_t, self.vocab)
+
+    def _kept(self, caches):
+        """How many tokens the caches hold; ValueError when they are not this model's, or out of step."""
+        if caches is None:
+            return 0
+        if len(caches) != len(self.layers) or len(set(map(id, caches))) != len(caches):
+            raise ValueError(f"each of the {len(self.layers)} layers needs a cache of its own, "
+                             f"got {len(set(map(id, caches)))}")
+        for number, cache in enumerate(caches):
+            if cache.sizes != (self.n_heads, self.d_k, self.d_v):
+                raise ValueError(f"the cache of layer {number} must hold (heads, d_k, d_v) = "
+                                 f"{(self.n_heads, self.d_k, self.d_v)} a token, got {cache.sizes}")
+            if cache.n_tokens != caches[0].n_tokens:
+                raise ValueError(f"the caches are out of step: layer 0 holds {caches[0].n_tokens} tokens, "
+                                 f"layer {number} holds {cache.n_tokens}")
+        return caches[0].n_tokens
+
+    def generate(self, text, n_new, cache=True, chunk=None):
+        """Write on: n_new more words, each the likeliest (greedy).
+
+        text : a string of known words, or a list of them.  cache : keep keys and values; without, every step
+        runs over the whole text again.  chunk : how many tokens of `text` the cache reads at a time; all of
+        them by default.
+        Returns the list of words, "<bos>" and `text` included.  Raises ValueError when text and new words
+        exceed n_max.
+        """
+        words, n_new = self.tokens(text), count("n_new", n_new)
+        chunk = len(words) if chunk is None else count("chunk", chunk, least=1)
+        if len(words) + n_new > self.n_max:
+            raise ValueError(f"the tiny model reads at most {self.n_max} tokens, got {len(words)} + {n_new}")
+        caches = self.new_caches() if cache else None
+        n_kept = 0
+        for _ in range(n_new):
+            if cache:
+                for start in range(n_kept, len(words), chunk):         # prefill; then one word a step
+                    trace = self.run(words[start:start + chunk], caches=caches)
+                n_kept = len(words)
+            else:
+                trace = self.run(words)
+            words.append(trace.top(1)[0][0])
+        return words
 
 
 LAYER_NAMES = ("W_q", "W_k", "W_v", "W_o", "gamma", "beta")
