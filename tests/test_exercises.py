@@ -11,7 +11,7 @@ import nbformat
 import numpy as np
 import pytest
 
-from helpers import attention, embeddings, tiny_model
+from helpers import attention, embeddings, kv_cache, low_rank, multi_head, tiny_model
 from helpers.checks import run
 from helpers.exercise_notebooks import BEGIN, END, STUB, check, exercise, stub
 
@@ -30,6 +30,16 @@ CONTRACT = {
     "3.5": "attention_weights(S, mask)",
     "3.6": "single_head(X, W_q, W_k, W_v, causal=False)",
     "3.7": "last_query_attention(q, K, V)",
+    "4.1": "split_heads(X, n_heads)",
+    "4.2": "merge_heads(H)",
+    "4.3": "multi_head(X, W_q, W_k, W_v, W_o, n_heads, causal=False)",
+    "4.4": "pre_norm_residual(x, sublayer, gamma, beta, eps=1e-05)",
+    "5.1": "low_rank_factors(W, r)",
+    "5.2": "per_head_updates(H, W_o)",
+    "5.3": "shared_qkv_basis(W_q, W_k, W_v, r)",
+    "6.1": "kv_cache_step(x, W_q, W_k, W_v, cache)",
+    "6.2": "generate_with_cache(prompt_ids, n_new, model)",
+    "6.3": "cache_bytes(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1)",
 }
 NAMES = [signature.split("(")[0] for signature in CONTRACT.values()]
 FILES = sorted(path.name for path in (ROOT / "solutions").glob("*.ipynb"))
@@ -53,16 +63,21 @@ def cells(role, notebook=None):
 
 def helper(name):
     """The course's own function of that name."""
-    return next(vars(module)[name] for module in (embeddings, attention) if name in vars(module))
+    modules = (embeddings, attention, multi_head, low_rank, kv_cache)
+    return next(vars(module)[name] for module in modules if name in vars(module))
 
 
 @cache
 def solved():
-    """The functions of the solution notebooks, each of them seeing those before it, as in a kernel."""
-    namespace = {"np": np, "__name__": "__main__"}
-    for name, source in cells("answer").items():
-        exec(compile(source, f"<solution of {name}>", "exec"), namespace)
-    return namespace
+    """The functions of the solution notebooks, each of them seeing what its own notebook has before it."""
+    functions = {}
+    for file in FILES:
+        namespace = {"__name__": "__main__"}
+        exec(next(cell.source for cell in solution(file).cells if cell.id == "imports"), namespace)
+        for name, source in cells("answer", solution(file)).items():
+            exec(compile(source, f"<solution of {name}>", "exec"), namespace)
+            functions[name] = namespace[name]
+    return functions
 
 
 def hints(name):
@@ -169,10 +184,10 @@ def test_worked_example_gives_what_is_printed(name, functions):
         if not example.want:
             exec(example.source, namespace)
             continue
-        got = np.asarray(eval(example.source, namespace))
+        got = eval(example.source, namespace)
         want = eval(example.want, {"array": np.array})
         np.testing.assert_array_equal(got, want, err_msg=example.source)
-        assert got.shape == want.shape
+        assert np.shape(got) == np.shape(want)
         if functions == "solutions":
             assert re.sub(r"\s", "", repr(got)) == re.sub(r"\s", "", example.want)
 
@@ -187,7 +202,7 @@ def test_sums_in_the_prose_are_right(name):
 
 def test_there_are_sums_in_the_prose():
     prose = "".join(cells("statement").values())
-    assert {"1·0 + 2·2 = 4", "1·1 + 0·2 + 2·3 = 7", "1 / 100^(2/4) = 0.1"} <= set(
+    assert {"1·0 + 2·2 = 4", "1·1 + 0·2 + 2·3 = 7", "1 / 100^(2/4) = 0.1", "1 + 8·1/4 = 3"} <= set(
         re.findall(r"[\d][\d·+/^() ]+ = [\d.]*\d", prose))
 
 
@@ -197,6 +212,41 @@ def test_embed_refuses_an_id_that_no_row_has(function, wrong):
     embed = solved()["embed"] if function == "solution" else function
     with pytest.raises((IndexError, ValueError)):
         embed(np.array([0, wrong]), np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize("function", [multi_head.split_heads, pytest.param("solution", id="solution")])
+@pytest.mark.parametrize("n_heads", [4, 5, 7, 12])
+def test_split_heads_refuses_heads_that_do_not_divide_the_width(function, n_heads):
+    split_heads = solved()["split_heads"] if function == "solution" else function
+    with pytest.raises(ValueError):
+        split_heads(np.zeros((2, 6)), n_heads)
+
+
+def test_nothing_of_rank_1_leaves_less_of_the_example():
+    W = np.array([[4, 0], [3, -5]])
+    np.testing.assert_array_equal(W - [[2, -2], [4, -4]], [[2, 2], [-1, -1]])
+    assert np.linalg.svd(W)[1][1] ** 2 == pytest.approx(10)
+    rng = np.random.default_rng(0)
+    for a, b in rng.normal(size=(2000, 2, 2)):
+        assert np.sum((W - np.outer(a, b) * (a @ W @ b) / (a @ a * (b @ b))) ** 2) >= 10 - 1e-9
+
+
+def test_columns_of_the_shared_basis_example_lie_to_either_side_of_the_direction():
+    u, W_v = np.array([3, 4]), np.array([[-1, 7], [7, 1]])
+    across = W_v - u[:, None]
+    assert not (u @ across).any() and not across.sum(axis=1).any()
+
+
+def test_generation_example_has_the_scores_of_the_prose():
+    E, ids = np.eye(4), [2, 0, 2, 1]
+    logits = E[1] + 8 * E[ids].mean(axis=0)
+    assert logits[2] == 4 and logits[1] == 3 and logits.argmax() == 2
+
+
+def test_cache_example_is_one_too_large_for_32_bits():
+    assert kv_cache.cache_bytes(32, 32, 32, 128, 4096) == np.iinfo(np.int32).max + 1
+    model = tiny_model.load()
+    assert (len(model.layers), model.n_heads, model.d_k, model.d_v) == (2, 4, 12, 12)
 
 
 # The solutions
@@ -255,3 +305,47 @@ def test_a_head_of_the_second_layer_looks_back_at_cats():
 
 def test_the_next_word_of_the_story_is_annas_fruit():
     assert tiny_model.load().run("anna loves apples . ben loves pears . she eats").top(1)[0][0] == "apples"
+
+
+def test_without_head_1_the_model_is_no_longer_sure_that_cats_sleep():
+    model = tiny_model.load()
+    sure = [dict(model.run("the cats near the dog", without=off).top(45))["sleep"]
+            for off in ([], *([(1, r)] for r in range(4)))]
+    assert sure[2] < 0.6 and min(sure[:2] + sure[3:]) > 0.99
+
+
+def test_most_of_the_push_towards_sleep_is_of_head_1():
+    model = tiny_model.load()
+    Z = model.run("the cats near the dog").layers[1].Z
+    updates, _ = low_rank.per_head_updates(Z, model.layers[1].W_o)
+    towards = model.W_t[:, model.word_to_id["sleep"]] - model.W_t[:, model.word_to_id["run"]]
+    push = updates[:, -1] @ towards
+    assert push[1] > 3 * np.abs(np.delete(push, 1)).sum()
+
+
+def test_nothing_is_lost_at_rank_12_and_something_below():
+    layer = tiny_model.load().layers[1]
+    for head in (0, 3):
+        own = slice(12 * head, 12 * head + 12)
+        s = np.linalg.svd(layer.W_v[:, own] @ layer.W_o[own], compute_uv=False)
+        assert s[11] > 0.01 * s[0] and s[12] < 1e-6 * s[0]
+
+
+def test_a_shared_basis_of_36_saves_nothing_and_loses_something():
+    layer = tiny_model.load().layers[1]
+    B, *A = low_rank.shared_qkv_basis(layer.W_q, layer.W_k, layer.W_v, 36)
+    whole = np.concatenate([layer.W_q, layer.W_k, layer.W_v], axis=1)
+    assert B.size + sum(a.size for a in A) == whole.size
+    assert np.linalg.norm(whole - B @ np.concatenate(A, axis=1)) > 0.1 * np.linalg.norm(whole)
+
+
+def test_one_head_speaks_for_the_fruit_of_whoever_eats():
+    model = tiny_model.load()
+    for who, fruit in (("she", "apples"), ("he", "pears")):
+        z = model.run(f"anna loves apples . ben loves pears . {who} eats").layers[1].Z[3, -1]
+        assert model.vocab[(z @ model.layers[1].W_o[36:] @ model.W_t).argmax()] == fruit
+
+
+def test_shared_keys_and_values_save_more_than_a_smaller_model():
+    shared, separate = kv_cache.cache_bytes(80, 64, 8, 128, 1), kv_cache.cache_bytes(32, 32, 32, 128, 1)
+    assert shared < separate
