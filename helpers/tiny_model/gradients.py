@@ -103,7 +103,7 @@ def n_layers(w):
 
 def split(X, B, n_heads):
     """(T, h·d) -> (B, h, n, d)."""
-    return X.reshape(B, -1, n_heads, X.shape[1] // n_heads).swapaxes(1, 2)
+    return X.reshape(B, len(X) // B, n_heads, X.shape[1] // n_heads).swapaxes(1, 2)
 
 
 def merge(H):
