@@ -94,7 +94,7 @@ def test_a_damaged_file_is_kept_aside_and_said(file, capsys, damage):
     check(named("scores", right))
     assert "it is kept as progress.json.bak, and a new one is begun" in capsys.readouterr().out
     assert (file.parent / "progress.json.bak").read_text(encoding="utf-8") == damage
-    assert kept(file) == {"softmax": (1, True), "scores": (1, True)}, "what this kernel knew is in the new one"
+    assert kept(file) == {"softmax": (1, True), "scores": (1, True)}, "what this kernel knew is in it"
 
 
 def test_a_file_that_is_no_text_is_kept_aside(file):
