@@ -174,10 +174,14 @@ def test_first_start_makes_the_environment_and_opens_the_first_notebook(set_up):
     assert not (folder / ".venv" / "course-unfinished").exists()
 
 
-def test_helpers_are_found_from_any_folder_without_the_command(set_up, tmp_path):
-    where = [str(venv_python(set_up[0])), "-c", "import helpers; print(helpers.__file__)"]
-    answer = subprocess.run(where, cwd=tmp_path, **CAPTURED, check=True)
-    assert answer.stdout.strip() == str(set_up[0] / "helpers" / "__init__.py")
+def helpers_of(folder, variables):
+    """Which `helpers` the Python in .venv finds by itself, from a folder where there are none."""
+    where = [str(venv_python(folder)), "-c", "import helpers; print(helpers.__file__)"]
+    return subprocess.run(where, cwd=folder.parent, env=variables, **CAPTURED, check=True).stdout.strip()
+
+
+def test_helpers_are_found_from_any_folder_without_the_command(set_up, variables):
+    assert helpers_of(set_up[0], variables) == str(set_up[0] / "helpers" / "__init__.py")
 
 
 def test_second_start_installs_nothing(set_up, course):
@@ -196,13 +200,11 @@ def test_a_new_requirement_is_added_and_only_then_anything_is_installed(moved, c
     assert "Adding" not in second.stdout
 
 
-def test_a_moved_checkout_starts_without_a_network_and_on_its_own_helpers(moved, course):
+def test_a_moved_checkout_starts_without_a_network_and_on_its_own_helpers(moved, course, variables):
     start = course(moved, PIP_FIND_LINKS=None)
     assert Path(told(start)["python"]).samefile(venv_python(moved))
     assert f"helpers: {moved / 'helpers'}" in start.stdout
-    where = [str(venv_python(moved)), "-c", "import helpers; print(helpers.__file__)"]
-    answer = subprocess.run(where, cwd=moved.parent, **CAPTURED, check=True)
-    assert answer.stdout.strip() == str(moved / "helpers" / "__init__.py")
+    assert helpers_of(moved, variables) == str(moved / "helpers" / "__init__.py")
 
 
 # The other commands
