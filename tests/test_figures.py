@@ -243,6 +243,11 @@ def test_a_matrix_too_wide_for_numbers_keeps_them_in_its_text():
     assert [number(v) for v in M[2]] == picture.text.splitlines()[-1].split()[2:]
 
 
+def test_a_small_picture_makes_room_for_its_title():
+    title = "A title that is longer than two columns"
+    assert title in [words for *_, words in words_in(figures.matrix(np.eye(2), title).svg)]
+
+
 def test_marks_outline_what_they_name():
     def thick(mark):
         svg = figures.matrix(np.eye(3), "t", mark=mark).svg

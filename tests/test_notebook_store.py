@@ -7,7 +7,8 @@ import pytest
 
 from helpers import notebook_store
 
-CELLS = ["import ipywidgets\nfrom helpers import figures\nprint('one')\nprint('two')",
+CELLS = ["import ipywidgets, sys, time\nfrom helpers import figures\n"
+         "print('one', flush=True)\ntime.sleep(0.3)\nprint('aside', file=sys.stderr, flush=True)\ntime.sleep(0.3)\nprint('two')",
          "ipywidgets.IntSlider(description='n')",
          "figures.matrix([[1.0, 0.0], [0.25, 0.75]], 'Who reads whom')"]
 
@@ -29,7 +30,8 @@ def stored(tmp_path_factory):
 def test_outputs_are_stored_in_order(stored):
     notebook = nbformat.read(stored, as_version=4)
     assert [cell.execution_count for cell in notebook.cells] == [1, 2, 3]
-    assert notebook.cells[0].outputs[0].text == "one\ntwo\n" and len(notebook.cells[0].outputs) == 1
+    streams = {output.name: output.text for output in notebook.cells[0].outputs}
+    assert streams == {"stdout": "one\ntwo\n", "stderr": "aside\n"} and len(notebook.cells[0].outputs) == 2
     picture = notebook.cells[2].outputs[0].data
     assert set(picture) == {"text/html", "image/svg+xml", "text/plain"}
 
@@ -56,8 +58,8 @@ def test_metadata_that_authors_set_is_kept():
 def test_a_cell_that_fails_leaves_the_file_and_the_others_alone(tmp_path, capsys):
     bad, good = write(tmp_path / "bad.ipynb", ["0", "1 / 0"]), write(tmp_path / "good.ipynb", ["1 + 1"])
     before = bad.read_bytes()
-    assert notebook_store.main([str(bad), str(good), str(tmp_path / "missing.ipynb")]) == 1
-    assert bad.read_bytes() == before
+    assert notebook_store.main([str(bad), str(good)]) == 1 and bad.read_bytes() == before
+    assert notebook_store.main([str(tmp_path / "missing.ipynb")]) == 1
     out, err = capsys.readouterr()
     assert "1 / 0" in err and "ZeroDivisionError" in err and "missing.ipynb" in err
     assert "good.ipynb: stored" in out
