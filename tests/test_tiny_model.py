@@ -298,6 +298,7 @@ def test_saved_model_comes_back(model, tmp_path):
     save(model, tmp_path / "copy.npz")
     again = load(tmp_path / "copy.npz")
     assert np.array_equal(again.run(LINES[2]).logits, model.run(LINES[2]).logits)
+    assert (tmp_path / "copy.npz").stat().st_size == WEIGHTS.stat().st_size
     assert from_arrays(to_arrays(model)).vocab == model.vocab
 
 
@@ -311,6 +312,54 @@ def test_damaged_or_missing_weights_are_refused(tmp_path):
             load(path)
     with pytest.raises(FileNotFoundError, match="make them with python -m helpers.tiny_model.train"):
         load(tmp_path / "nothing.npz")
+
+
+def test_shipped_model_lacks_nothing_and_an_untrained_one_nearly_everything(model):
+    assert measure.shortfalls(model) == []
+    _, w = train.flatten(train.initial_weights(np.random.default_rng(0)))
+    lacks = measure.shortfalls(from_arrays({**to_arrays(model), **w}))
+    assert any("cross-entropy" in lack for lack in lacks)
+    for kind in (*KINDS, "determined"):
+        assert any(f"of the {kind} words" in lack for lack in lacks)
+    for kind in KINDS:
+        assert any(f"does the work for {kind}" in lack for lack in lacks)
+
+
+def test_report_says_what_was_measured(model):
+    report = measure.report(model)
+    needs, grammar_needs = measure.cross_entropy(model)
+    assert f"cross-entropy {needs:.4f}" in report and f"{grammar_needs:.4f}" in report
+    for kind, work in measure.best_heads(model).items():
+        layer, head = work.heads[0]
+        assert f"{kind:10s} {work.right:.1%} right; layer {layer}, head {head}: " in report
+        assert f"score {work.score:.2f}; without {work.without:.1%} right" in report
+
+
+def test_a_pair_is_named_where_no_single_head_does_it_alone(model, monkeypatch):
+    single = measure.head_scores(model)["content"]
+    monkeypatch.setattr(measure, "ENOUGH", single.max() + 0.05)
+    work = measure.best_heads(model)["content"]
+    assert len(set(work.heads)) == 2 and work.score > single.max() + 0.05 and work.shown
+    assert all(single[layer, head] >= measure.TELLS for layer, head in work.heads)
+    assert work.score == pytest.approx(measure.score(model, "content", work.heads), abs=1e-6)
+    assert work.without == measure.accuracy(model, without=work.heads)["content"]
+
+
+def test_a_model_that_lacks_something_never_replaces_the_shipped_one(tmp_path, capsys):
+    before = WEIGHTS.read_bytes()
+    assert train.main(["--steps", "2", "--tries", "2"]) == 1
+    assert WEIGHTS.read_bytes() == before
+    said = capsys.readouterr().out
+    assert "seed 7\n" in said and "seed 8\n" in said and "stays as it was" in said
+    assert train.main(["--steps", "2", "--tries", "1", "--out", str(tmp_path / "poor.npz")]) == 1
+    assert load(tmp_path / "poor.npz").vocab == VOCAB
+
+
+@pytest.mark.parametrize("arguments", [["--steps", "0"], ["--tries", "0"], ["--seed", "x"]])
+def test_wrong_arguments_are_refused(arguments, capsys):
+    with pytest.raises(SystemExit):
+        train.main(arguments)
+    assert arguments[0] in capsys.readouterr().err
 
 
 # ---- generating, with the keys and values of the past kept and without

@@ -240,9 +240,11 @@ def from_arrays(arrays):
 
 
 def save(model, path):
-    """Write the model to `path`, an .npz file."""
+    """Write the model to `path`, an .npz file, as float32."""
+    arrays = {name: M.astype(np.float32) if M.dtype == np.float64 else M
+              for name, M in to_arrays(model).items()}
     with open(path, "wb") as file:
-        np.savez(file, **to_arrays(model))
+        np.savez(file, **arrays)
 
 
 def load(path=WEIGHTS):

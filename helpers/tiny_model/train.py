@@ -1,18 +1,27 @@
 """Train the tiny model from nothing: python -m helpers.tiny_model.train
 
 Read `initial_weights`, `AdamW`, `one_cycle`, then `train`, which is the loop; the gradients are in
-`gradients`. NumPy only, one seed for everything. The run prints how it goes and, at the end, what the model
-has learned.
+`gradients`. NumPy only, one seed for everything. The run prints how it goes and what the model has learned.
 
 Two things are done for the sake of what comes after. One word in a hundred of what the model reads (never
 of what it should predict) is "<unk>", so that this word has a sensible vector. And the model is not asked
 what a person with held-out fruits loves: the answer would teach it which fruits that person never loves.
 
-The position embeddings start as sinusoids and are learned from there. Started from random numbers the same
-model needs about four times as many steps before it finds out whose fruit is whose.
+The position embeddings start as sinusoids and are learned from there. In our trials every model that started
+so knew by step 1,000 whose fruit is whose; of those whose positions started as random numbers several did not
+know at step 2,500.
+
+Seeds differ in which heads take which job, and a seed gives another model on another processor. The shipped
+weights are those of seed 7, the clearest of seeds 0 to 7: four jobs, four heads. Of the other seven six met
+the figures of `measure.shortfalls`, most with a pair of heads for one job, and one just missed them (98.7 %
+of the reference words). So the command tries the next seed when one falls short, and replaces the shipped
+weights only with a model that does not.
 """
 
 import argparse
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -24,7 +33,7 @@ from helpers.tiny_model.corpus import VOCAB, WORD_TO_ID, grammar
 from helpers.tiny_model.gradients import loss_and_gradients
 from helpers.tiny_model.model import WEIGHTS, from_arrays, save
 
-SEED, STEPS, BATCH = 7, 2000, 64
+SEED, TRIES, STEPS, BATCH = 7, 4, 2000, 64
 N_MAX, D_MODEL, N_LAYERS, N_HEADS, D_K = 40, 48, 2, 4, 12
 PEAK_RATE, WARM_UP, DECAY, CLIP, UNKNOWN = 6e-3, 0.1, 0.1, 1.0, 0.01
 
@@ -103,18 +112,48 @@ def train(seed=SEED, steps=STEPS, batch=BATCH, show=print):
     return from_arrays(w | {"vocab": np.array(VOCAB), "n_heads": np.array(N_HEADS)}), losses
 
 
+def positive(text):
+    """A whole number of at least 1, from the command line."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
 def main(arguments=None):
+    """The command line.  Returns the exit status: 0 when the model shows what it must."""
     parser = argparse.ArgumentParser(prog="python -m helpers.tiny_model.train",
                                      description="Train the tiny model from nothing.")
-    parser.add_argument("--seed", type=int, default=SEED)
-    parser.add_argument("--steps", type=int, default=STEPS)
-    parser.add_argument("--out", type=Path, default=WEIGHTS, help="where to write the weights (%(default)s)")
+    parser.add_argument("--seed", type=int, default=SEED, help="first seed to try (%(default)s)")
+    parser.add_argument("--tries", type=positive, default=TRIES, help="seeds to try at most (%(default)s)")
+    parser.add_argument("--steps", type=positive, default=STEPS, help="steps of training (%(default)s)")
+    parser.add_argument("--out", type=Path, help="where to write the weights, good or not (by default "
+                                                 "beside this file, and only if the figures are met)")
     options = parser.parse_args(arguments)
-    model, _ = train(options.seed, options.steps, show=lambda line: print(line, flush=True))
-    save(model, options.out)
-    print(measure.report(model))
-    print(f"written to {options.out}")
+    for seed in range(options.seed, options.seed + options.tries):
+        print(f"seed {seed}", flush=True)
+        model, _ = train(seed, options.steps, show=lambda line: print(line, flush=True))
+        print(measure.report(model))
+        lacks = measure.shortfalls(model)
+        if not lacks:
+            break
+        print("not yet what the course needs:", *lacks, sep="\n  ")
+    if lacks and not options.out:
+        print(f"no seed did; {WEIGHTS.name} stays as it was")
+        return 1
+    save(model, options.out or WEIGHTS)
+    print(f"written to {options.out or WEIGHTS}")
+    return int(bool(lacks))
 
 
 if __name__ == "__main__":
-    main()
+    # The matrices are small: two threads mostly wait for each other, on a busy machine for minutes. NumPy reads
+    # the number of threads when it is imported, which is past: hence a process of its own.
+    one_thread = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1"}
+    try:
+        if one_thread.keys() & os.environ.keys():
+            sys.exit(main())
+        command = [sys.executable, "-m", "helpers.tiny_model.train", *sys.argv[1:]]
+        sys.exit(subprocess.call(command, env=os.environ | one_thread))
+    except KeyboardInterrupt:
+        sys.exit(130)
