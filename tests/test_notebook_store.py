@@ -8,7 +8,8 @@ import pytest
 from helpers import notebook_store
 
 CELLS = ["import ipywidgets, sys, time\nfrom helpers import figures\n"
-         "print('one', flush=True)\ntime.sleep(0.3)\nprint('aside', file=sys.stderr, flush=True)\ntime.sleep(0.3)\nprint('two')",
+         "print('one', flush=True)\ntime.sleep(0.3)\n"
+         "print('aside', file=sys.stderr, flush=True)\ntime.sleep(0.3)\nprint('two')",
          "ipywidgets.IntSlider(description='n')",
          "figures.matrix([[1.0, 0.0], [0.25, 0.75]], 'Who reads whom')"]
 
