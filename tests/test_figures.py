@@ -286,6 +286,16 @@ def test_a_pipeline_keeps_its_order():
     assert picture.text == "The way\ntext\n→ ids: (n,)\n→ X: (n, 48)"
 
 
+def test_boxes_of_one_step_stand_below_each_other_with_an_arrow_to_each():
+    one = figures.pipeline([("X", "(n, 48)"), ("Q", "asks"), ("A", "")], "One of each")
+    three = figures.pipeline([("X", "(n, 48)"), [("Q", "asks"), ("K", ""), ("V", "")], ("A", "")], "Three")
+    assert three.text.splitlines()[1:] == ["X: (n, 48)", "→ Q: asks; K; V", "→ A"]
+    assert one.svg.count("z\"") == 2 and three.svg.count("z\"") == 6                  # heads of arrows
+    places = [re.search(rf'x="([\d.]+)" y="([\d.]+)"[^>]*>{name}<', three.svg).groups() for name in "QKV"]
+    assert len({x for x, _ in places}) == 1
+    assert float(places[0][1]) < float(places[1][1]) < float(places[2][1])
+
+
 # --- charts ---------------------------------------------------------------------------------------
 
 def test_a_scatter_keeps_distances_and_angles():

@@ -112,34 +112,43 @@ def tokens(tokens, weights, title, query=None, digits=2):
 def pipeline(steps, title):
     """Boxes with arrows between them, from left to right, then the next line.
 
-    steps : [(name, shape or note), …].  Raises ValueError when there are none.
+    steps : [(name, shape or note), …]; a list of such pairs in place of one stands side by side in one step.
+    Raises ValueError when there are none.
     """
-    steps = [(str(name), str(note or "")) for name, note in steps]
-    if not steps:
+    steps = [[(str(name), str(note or "")) for name, note in (step if isinstance(step, list) else [step])]
+             for step in steps]
+    if not steps or not all(steps):
         raise ValueError("pipeline needs at least one (name, note)")
-    arrow, high = 32, 54
-    boxes = [max(width(name, (TEXT + 1) * 1.06), width(note, SMALL)) + 20 for name, note in steps]
-    lines = in_lines([box + arrow for box in boxes])
+    arrow, high, gap = 32, 54, 8
+    widths = [max(max(width(name, (TEXT + 1) * 1.06), width(note, SMALL)) for name, note in step) + 20
+              for step in steps]
+    lines = in_lines([wide + arrow for wide in widths])
     sheet = Sheet(title, "Boxes joined by arrows.",
-                  max(sum(boxes[i] + arrow for i in line) for line in lines) + 2 * PAD)
+                  max(sum(widths[i] + arrow for i in line) for line in lines) + 2 * PAD)
     for line in lines:
-        x = sheet.left
+        x, tall = sheet.left, max(len(steps[i]) for i in line) * (high + gap) - gap
+        middle = sheet.top + tall / 2                           # where a step of one box has its arrows
+        before = [middle]
         for i in line:
-            name, note = steps[i]
-            role = name if name in ("Q", "K", "V", "A") else None
+            first = middle - (len(steps[i]) * (high + gap) - gap) / 2
+            tops = [first + r * (high + gap) for r in range(len(steps[i]))]
+            ends = [top + high / 2 for top in tops]
             if i:
-                sheet.arrow(x + 3, sheet.top + high / 2, x + arrow - 3)
+                for start, end in [(a, b) for a in before for b in ends]:
+                    sheet.arrow(x + 3, start, x + arrow - 3, end)
                 x += arrow
-            sheet.rect(x, sheet.top, boxes[i], high, "panel", 1, role or "line", 2 if role else 1, radius=6)
-            middle = x + boxes[i] / 2
-            down = 23 if note else 32
-            sheet.text(middle, sheet.top + down, name, TEXT + 1, role or "ink", "middle", "bold")
-            if note:
-                sheet.text(middle, sheet.top + 41, note, SMALL, "soft", "middle")
-            x += boxes[i]
-        sheet.top += high + PAD
+            for top, (name, note) in zip(tops, steps[i], strict=True):
+                role = name if name in ("Q", "K", "V", "A") else None
+                sheet.rect(x, top, widths[i], high, "panel", 1, role or "line", 2 if role else 1, radius=6)
+                sheet.text(x + widths[i] / 2, top + (23 if note else 32), name, TEXT + 1, role or "ink",
+                           "middle", "bold")
+                if note:
+                    sheet.text(x + widths[i] / 2, top + 41, note, SMALL, "soft", "middle")
+            x, before = x + widths[i], ends
+        sheet.top += tall + PAD
     sheet.top -= PAD
-    text = "\n→ ".join(f"{name}: {note}" if note else name for name, note in steps)
+    text = "\n→ ".join("; ".join(f"{name}: {note}" if note else name for name, note in step)
+                       for step in steps)
     return Picture(title, f"{title}\n{text}", sheet.finish())
 
 

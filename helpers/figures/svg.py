@@ -42,9 +42,10 @@ class Sheet:
     def line(self, x1, y1, x2, y2, stroke="line", thick=1, dash=None):
         self.path(f"M{px(x1)} {px(y1)}L{px(x2)} {px(y2)}", stroke=stroke, thick=thick, dash=dash)
 
-    def arrow(self, x1, y, x2, stroke="soft"):
-        """A level arrow from x1 to x2."""
-        self.line(x1, y, x2 - 6, y, stroke, 1.5)
+    def arrow(self, x1, y1, x2, y2=None, stroke="soft"):
+        """An arrow from (x1, y1) to the right, level unless y2 is given; its head points to the right."""
+        y = y1 if y2 is None else y2
+        self.line(x1, y1, x2 - 6, y, stroke, 1.5)
         self.path(f"M{px(x2 - 8)} {px(y - 4.5)}L{px(x2)} {px(y)}L{px(x2 - 8)} {px(y + 4.5)}z", stroke)
 
     def text(self, x, y, words, size=TEXT, colour="ink", anchor="start", weight=None, turn=0):
