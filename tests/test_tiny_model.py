@@ -202,6 +202,25 @@ def test_a_short_training_run_lowers_the_loss():
     assert trained.n_max == 40 and trained.E.dtype == np.float32
 
 
+def test_training_reads_some_unknown_words_and_asks_for_none_and_for_no_held_out_fruit(monkeypatch):
+    """What the loop hands to the loss, story by story."""
+    seen = []
+    monkeypatch.setattr(train, "loss_and_gradients",
+                        lambda w, *batch: (seen.append(batch[:3]), loss_and_gradients(w, *batch))[1])
+    train.train(seed=3, steps=25, batch=40, show=None)
+    read, targets, asked = (np.concatenate(arrays) for arrays in zip(*seen, strict=True))
+    assert read.shape == targets.shape == asked.shape == (1000, 40)
+    unknown, unk = read == WORD_TO_ID["<unk>"], WORD_TO_ID["<unk>"]
+    assert 0.008 < unknown[:, 1:].mean() < 0.012 and not unknown[:, 0].any()
+    assert not (targets == unk).any()
+    assert np.array_equal(np.where(unknown[:, 1:], targets[:, :-1], read[:, 1:]), targets[:, :-1])
+    loves = targets[:, 1:-1] == WORD_TO_ID["loves"]                         # the word at t + 1, for t from 0
+    whose = np.isin(targets[:, :-2], [WORD_TO_ID["lily"], WORD_TO_ID["sam"]]) & loves
+    assert asked[:, :2].all() and np.array_equal(asked[:, 2:], ~whose) and whose.sum() > 300
+    fruits = targets[:, 2:][whose]
+    assert not {(VOCAB[a], VOCAB[b]) for a, b in zip(targets[:, :-2][whose], fruits, strict=True)} & HELD_OUT
+
+
 def test_training_shows_how_far_it_is():
     lines = []
     train.train(seed=1, steps=100, batch=2, show=lines.append)

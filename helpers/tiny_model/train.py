@@ -7,9 +7,9 @@ Two things are done for the sake of what comes after. One word in a hundred of w
 of what it should predict) is "<unk>", so that this word has a sensible vector. And the model is not asked
 what a person with held-out fruits loves: the answer would teach it which fruits that person never loves.
 
-The position embeddings start as sinusoids and are learned from there. In our trials every model that started
-so knew by step 1,000 whose fruit is whose; of those whose positions started as random numbers several did not
-know at step 2,500.
+The position embeddings start as sinusoids and are learned from there. All five models we
+watched knew by step 1,000 whose fruit is whose; of those whose positions started as random numbers several
+did not know at step 2,500.
 
 Seeds differ in which heads take which job, and a seed gives another model on another processor. The shipped
 weights are those of seed 7, the clearest of seeds 0 to 7: four jobs, four heads. Of the other seven six met
@@ -147,8 +147,8 @@ def main(arguments=None):
 
 
 if __name__ == "__main__":
-    # The matrices are small: two threads mostly wait for each other, on a busy machine for minutes. NumPy reads
-    # the number of threads when it is imported, which is past: hence a process of its own.
+    # The matrices are small: two threads mostly wait for each other, on a busy machine for minutes. NumPy
+    # reads the number of threads when it is imported, which is past: hence a process of its own.
     one_thread = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1"}
     try:
         if one_thread.keys() & os.environ.keys():
