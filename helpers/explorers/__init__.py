@@ -1,0 +1,29 @@
+"""Pictures a reader can take hold of: controls above a picture that a pure function of their state draws.
+
+    explorers.similarity()                       # as the last expression of a cell
+    explorers.step_through("i love apples")      # any text of the tiny model's words
+
+`base` holds what all have in common; the other modules hold one kind of explorer each. An explorer only
+wires: the model computes, `figures` draws. Without a running kernel its cell shows the picture of its state,
+and where no picture can be shown, the numbers as text.
+"""
+
+from helpers.explorers import one_head
+from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
+
+__all__ = ["SENTENCE", "VIEW", "similarity", "step_through", "value_reading"]
+
+
+def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
+    """Choose any word as the query; see its dot product, scaled score and weight with every key."""
+    return one_head.Similarity(text, layer, head, query)
+
+
+def value_reading(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
+    """Choose a query; see which values it reads, as signed parts that add up to z."""
+    return one_head.ValueReading(text, layer, head, query)
+
+
+def step_through(text=SENTENCE, layer=LAYER, head=HEAD, query=None, step=0):
+    """Walk from scores to Z: score, scale, mask, softmax, sum."""
+    return one_head.StepThrough(text, layer, head, query, step)

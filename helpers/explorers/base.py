@@ -1,0 +1,210 @@
+"""What all explorers have in common: `Explorer`, and `Reading` for those that read a text.
+
+`choice` makes a row of buttons, `stepper` the two buttons that go forth and back.
+"""
+
+import contextlib
+import html
+
+import ipywidgets as widgets
+
+from helpers import tiny_model
+from helpers.figures.style import live_css
+from helpers.figures.words import numbered
+
+SHOWN = 12                   # tokens in full detail
+SENTENCE = "anna loves apples . ben loves pears . she eats"
+LAYER, HEAD = 1, 3           # the head that goes from "eats" to the fruit of its subject
+VIEW = "application/vnd.jupyter.widget-view+json"
+CSS = live_css() + """
+.sa-picture{overflow-x:auto}
+.sa-picture svg{display:block}
+.sa-larger svg{zoom:1.5;max-width:none!important}
+.sa-controls{flex-flow:row wrap!important;align-items:center;gap:2px 18px}
+.sa-controls .widget-label{width:auto!important;min-width:40px;margin-right:6px;text-align:left}
+.sa-controls .widget-toggle-buttons{display:flex;align-items:baseline;width:auto;margin:2px;overflow:visible}
+.sa-controls button{width:auto!important;min-width:32px;padding:0 9px}
+.sa-controls button.mod-active{background:var(--sa-ink);color:var(--sa-surface);box-shadow:none}
+.sa-query button.mod-active{background:var(--sa-Q)}
+.sa-controls :is(button,input,.noUi-handle):focus-visible{outline:3px solid var(--sa-K)!important;
+outline-offset:1px}
+.sa-tight{gap:2px 4px}
+.sa-complaint{color:var(--sa-ink);border-left:4px solid var(--sa-Q);padding:2px 8px;margin:4px 0}
+.sa-unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
+"""
+
+
+class Explorer:
+    """Controls, a sentence when an entry cannot be used, and a picture.
+
+    A subclass makes its controls, hands them to `assemble`, and defines `picture()`.
+    """
+
+    def __init__(self):
+        self.larger = widgets.ToggleButton(description="Larger", tooltip="larger picture, for a projector")
+        self.in_words = widgets.ToggleButton(description="As text", tooltip="the numbers as a text table")
+        self.canvas, self.words = widgets.HTML(), widgets.HTML()
+        self.complaint, self.still = "", False
+
+    def assemble(self, *rows):
+        """Lay out the controls, a list of them for each line, and draw for the first time."""
+        lines = []
+        self.choices = [c for row in rows for c in row if isinstance(c, widgets.ToggleButtons)]
+        self.sliders = [c for row in rows for c in row if isinstance(c, widgets.IntSlider)]
+        for row in (*rows, [self.larger, self.in_words]):
+            lines.append(widgets.HBox(row).add_class("sa-controls"))
+            for control in row:
+                if hasattr(control, "value"):                     # a plain button has none
+                    control.observe(self.changed, "value")
+        style = widgets.HTML(f"<style>{CSS}</style>", layout=widgets.Layout(display="none"))
+        self.box = widgets.VBox([style, *lines[:-1], self.canvas, lines[-1], self.words]).add_class("sa")
+        self.draw()
+
+    def picture(self):
+        """The Picture of the state the controls are in."""
+        raise NotImplementedError
+
+    def state_in_words(self):
+        """What is chosen, for those who do not see the pressed buttons."""
+        return ", ".join([f"{c.description} {c.label}" for c in self.choices]
+                         + [f"{c.description} {c.value}" for c in self.sliders])
+
+    def changed(self, change):
+        """A control has a new value."""
+        if not self.still:
+            self.complaint = ""
+            self.draw()
+
+    def draw(self):
+        """Show the picture of the state, and say the state."""
+        picture = self.picture()
+        alarm = html.escape(self.complaint)
+        alarm = alarm and f'<p role="alert" class="sa-complaint">{alarm}</p>'
+        size = "sa-picture sa-larger" if self.larger.value else "sa-picture"
+        state = html.escape(self.state_in_words())
+        self.canvas.value = (f'{alarm}<p role="status" class="sa-unseen">{state}</p>'
+                             f'<div class="{size}">{picture.drawing}</div>')
+        self.words.value = picture.text_html if self.in_words.value else ""
+
+    @contextlib.contextmanager
+    def together(self):
+        """Several controls change, one drawing follows."""
+        self.still = True
+        try:
+            yield
+        finally:
+            self.still = False
+        self.draw()
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return self.picture()._repr_mimebundle_() | {VIEW: self.box._repr_mimebundle_()[VIEW]}
+
+    def __repr__(self):
+        return self.picture().text
+
+
+class Reading(Explorer):
+    """An explorer in which the tiny model reads a text that can be typed anew."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.model = tiny_model.load()
+        self.trace = self.run(text)
+        self.text = widgets.Text(" ".join(self.trace.tokens[1:]), description="text", continuous_update=False,
+                                 tooltip="any words the tiny model knows; Enter reads them",
+                                 layout=widgets.Layout(width="min(640px, 98%)"))
+
+    def run(self, text):
+        """The model's Trace of a text. Raises ValueError for one it cannot read."""
+        return self.model.run(text)
+
+    def new_text(self):
+        """Called when another text has been read: fit the controls to it."""
+
+    @property
+    def first(self):
+        """The position of the first token shown in full detail."""
+        return max(0, len(self.trace.tokens) - SHOWN)
+
+    @property
+    def shown(self):
+        """The tokens shown in full detail, told apart where a word comes twice."""
+        return numbered(self.trace.tokens)[self.first:]
+
+    def note(self):
+        """What to say when some of the tokens are not shown."""
+        return f"The last {SHOWN} of {len(self.trace.tokens)} tokens are shown." if self.first else ""
+
+    def changed(self, change):
+        if self.still:
+            return
+        if change["owner"] is self.text:
+            self.read(change["new"])
+        else:
+            super().changed(change)
+
+    def read(self, text):
+        """Run the model over what has been typed; a text it cannot read changes nothing but the complaint."""
+        self.complaint = ""
+        try:
+            self.trace = self.run(text)
+        except ValueError as err:
+            self.complaint = str(err)
+            self.draw()
+            return
+        with self.together():
+            self.new_text()
+
+    def offer_tokens(self, control, position=None):
+        """Make a button of each word shown; the last one is chosen unless `position` says which."""
+        last = len(self.trace.tokens) - 1
+        position = last if position is None else position
+        positions = range(self.first, last + 1)
+        if position not in positions:
+            raise ValueError(f"{control.description} must be one of the positions {self.first} … {last}, "
+                             f"got {position!r}")
+        control.options = list(zip(self.shown, positions, strict=True))
+        control.tooltips = [f"{control.description}: token {i}, {self.trace.tokens[i]}" for i in positions]
+        control.value = position
+
+
+def choice(name, values, value, labels=None):
+    """A row of buttons, one for each value. Raises ValueError when `value` is none of them."""
+    values = list(values)
+    if value not in values:
+        raise ValueError(f"{name} must be one of {', '.join(map(str, values))}, got {value!r}")
+    labels = labels or [str(v) for v in values]
+    options = list(zip(labels, values, strict=True))
+    return widgets.ToggleButtons(description=name, options=options, value=value,
+                                 tooltips=[f"{name} {label}" for label in labels])
+
+
+def slider(name, last, value, tooltip):
+    """A slider from 0 to `last`. Raises ValueError when `value` lies outside."""
+    if value not in range(last + 1):
+        raise ValueError(f"{name} must be one of 0 … {last}, got {value!r}")
+    return widgets.IntSlider(value, 0, last, description=name, tooltip=tooltip)
+
+
+def stepper(control):
+    """The buttons that move `control`, a slider or buttons for 0, 1, 2 …, one step back and one on.
+
+    The first and the last step stay where they are.
+    """
+    back = widgets.Button(description="◀ back", tooltip="one step back")
+    on = widgets.Button(description="next ▶", tooltip="one step on")
+
+    def last():
+        return control.max if hasattr(control, "max") else len(control.options) - 1
+
+    def go(by):
+        control.value = min(max(control.value + by, 0), last())
+
+    def rest(_=None):
+        back.disabled, on.disabled = control.value == 0, control.value == last()
+
+    back.on_click(lambda _: go(-1))
+    on.on_click(lambda _: go(1))
+    control.observe(rest, [name for name in ("value", "max") if control.has_trait(name)])
+    rest()
+    return back, on

@@ -1,0 +1,95 @@
+"""One head of the tiny model on one text: `Similarity`, `ValueReading`, `StepThrough`."""
+
+import math
+
+import ipywidgets as widgets
+import numpy as np
+
+from helpers import figures
+from helpers.attention import scores
+from helpers.explorers.base import Reading, choice, stepper
+from helpers.figures import heads
+
+
+class OneHead(Reading):
+    """One head of the tiny model on one text, with a word chosen as the query."""
+
+    def __init__(self, text, layer, head, query):
+        super().__init__(text)
+        self.layer = choice("layer", range(len(self.model.layers)), layer)
+        self.head = choice("head", range(self.model.n_heads), head)
+        self.query = widgets.ToggleButtons(description="query").add_class("sa-query")
+        self.offer_tokens(self.query, query)
+
+    def new_text(self):
+        self.offer_tokens(self.query)
+
+    def state(self):
+        """(the chosen layer's LayerTrace, head, position of the query, position of the first token shown)."""
+        return self.trace.layers[self.layer.value], self.head.value, self.query.value, self.first
+
+
+class Similarity(OneHead):
+    """Every key's dot product with the query, its scaled score and its weight."""
+
+    def __init__(self, text, layer, head, query):
+        super().__init__(text, layer, head, query)
+        self.assemble([self.text], [self.layer, self.head], [self.query])
+
+    def picture(self):
+        at, head, i, first = self.state()
+        dots = scores(at.Q[head], at.K[head])[i]              # (n,)
+        A = at.A[head, i]                                     # (n,)
+        note = self.note()
+        if note:
+            note += f" Those before get {figures.number(A[:first].sum())} of the weight."
+        return heads.similarity(self.shown, i - first, dots[first:], at.S[head, i, first:], A[first:],
+                                self.model.d_k, note)
+
+
+class ValueReading(OneHead):
+    """The parts that add up to what the query takes away."""
+
+    def __init__(self, text, layer, head, query):
+        super().__init__(text, layer, head, query)
+        self.assemble([self.text], [self.layer, self.head], [self.query])
+
+    def picture(self):
+        at, head, i, first = self.state()
+        A = at.A[head, i]                                     # (n,)
+        parts = A[:, None] * at.V[head]                       # (n, 1) * (n, d_v) -> (n, d_v)
+        earlier = (first, A[:first].sum(), parts[:first].sum(axis=0)) if first else None
+        return heads.value_reading(self.shown, i - first, A[first:], parts[first:], at.Z[head, i], earlier)
+
+
+class StepThrough(OneHead):
+    """Score, scale, mask, softmax, sum: one array after the other, forth and back."""
+
+    def __init__(self, text, layer, head, query, step):
+        super().__init__(text, layer, head, query)
+        names = [f"{s + 1} {name}" for s, name in enumerate(heads.STEPS)]
+        self.step = choice("step", range(len(names)), step, names)
+        self.back, self.on = stepper(self.step)
+        self.assemble([self.text], [self.layer, self.head], [self.query], [self.step, self.back, self.on])
+
+    def picture(self):
+        at, head, i, first = self.state()
+        Q, K, S, A, Z = at.Q[head], at.K[head], at.S[head], at.A[head], at.Z[head]
+        (n, d_k), d_v, step = Q.shape, Z.shape[1], self.step.value
+        M, role, title, formula = (
+            lambda: (scores(Q, K), "S", "Every query meets every key: one dot product a cell",
+                     f"Q Kᵀ: ({n}, {d_k}) @ ({d_k}, {n}) → ({n}, {n})"),
+            lambda: (S, "S", f"The same scores, each divided by √{d_k} = {figures.number(math.sqrt(d_k))}",
+                     f"S = Q Kᵀ / √d_k: ({n}, {n})"),
+            lambda: (np.where(np.tri(n, dtype=bool), S, -np.inf), "S",
+                     "A word may read itself and what came before; all else becomes −∞",
+                     f"S with −∞ where the mask forbids: ({n}, {n})"),
+            lambda: (A, "A", "Each row becomes shares that add up to 1; −∞ becomes 0",
+                     f"A = softmax of each row: ({n}, {n})"),
+            lambda: (Z, "Z", "Each row of A mixes the values: what every word takes away",
+                     f"Z = A V: ({n}, {n}) @ ({n}, {d_v}) → ({n}, {d_v})"),
+        )[step]()
+        last = step == len(heads.STEPS) - 1                   # Z has a column for each of d_v numbers
+        M, columns = (M[first:], None) if last else (M[first:, first:], self.shown)
+        sums = A.sum(axis=1)[first:] if step == 3 else None
+        return heads.step(step, self.shown, i - first, M, title, formula, columns, sums, role, self.note())
