@@ -357,6 +357,24 @@ def module(here):
     return loaded
 
 
+@pytest.mark.skipif(not POSIX, reason="symbolic links to Python are not used on Windows")
+def test_a_python_is_only_taken_for_the_environments_when_it_is(module, here, set_up):
+    python = venv_python(here)
+    python.parent.mkdir(parents=True)
+    assert module.look(tests=False) is None                        # nothing there
+    python.symlink_to(here / "gone")
+    assert module.look(tests=False) is None                        # its Python was removed
+    python.unlink()
+    python.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    python.chmod(0o755)
+    assert module.look(tests=False) is None                        # it fails, or is too old for the command
+    python.unlink()
+    python.symlink_to(sys._base_executable)
+    assert module.look(tests=False) is None                        # the system's, to be left alone
+    shutil.copy(set_up[0] / ".venv" / "pyvenv.cfg", here / ".venv")
+    assert module.look(tests=False)["lacking"]                     # its own, but empty
+
+
 @pytest.mark.parametrize(("number", "phrase"), [
     (errno.ENOSPC, "The disk is full"), (errno.EROFS, "Copy the course to a folder of your own"),
     (errno.EACCES, "Copy the course to a folder of your own"), (errno.EIO, "The operating system says"),
