@@ -8,10 +8,10 @@ wires: the model computes, `figures` draws. Without a running kernel its cell sh
 and where no picture can be shown, the numbers as text.
 """
 
-from helpers.explorers import one_head
+from helpers.explorers import many_heads, one_head
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
-__all__ = ["SENTENCE", "VIEW", "similarity", "step_through", "value_reading"]
+__all__ = ["SENTENCE", "VIEW", "heads", "similarity", "step_through", "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -27,3 +27,11 @@ def value_reading(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
 def step_through(text=SENTENCE, layer=LAYER, head=HEAD, query=None, step=0):
     """Walk from scores to Z: score, scale, mask, softmax, sum."""
     return one_head.StepThrough(text, layer, head, query, step)
+
+
+def heads(text=SENTENCE, layer=LAYER, head=HEAD, without=()):
+    """See all heads at once, one of them large; switch any off and see what the model then expects.
+
+    without : (layer, head) pairs to switch off to begin with.
+    """
+    return many_heads.Heads(text, layer, head, without)

@@ -28,7 +28,6 @@ CSS = live_css() + """
 .sa-query button.mod-active{background:var(--sa-Q)}
 .sa-controls :is(button,input,.noUi-handle):focus-visible{outline:3px solid var(--sa-K)!important;
 outline-offset:1px}
-.sa-tight{gap:2px 4px}
 .sa-complaint{color:var(--sa-ink);border-left:4px solid var(--sa-Q);padding:2px 8px;margin:4px 0}
 .sa-unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 """

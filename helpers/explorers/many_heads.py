@@ -1,0 +1,74 @@
+"""All heads of the tiny model at once: `Heads`."""
+
+import ipywidgets as widgets
+
+from helpers.explorers.base import Reading, choice
+from helpers.figures import head_grid
+from helpers.figures.words import number
+
+TOP = 3                      # the likeliest words with all heads on, and as many without those switched off
+
+
+class Heads(Reading):
+    """Every head's pattern, one of them large, and what the model expects without those switched off."""
+
+    def __init__(self, text, layer, head, without):
+        self.everything = None                                # the trace with all heads on
+        self.switches = {}
+        super().__init__(text)
+        self.layer = choice("layer", range(len(self.model.layers)), layer)
+        self.head = choice("head", range(self.model.n_heads), head)
+        off = set(without)
+        for at in [(r, s) for r in range(len(self.model.layers)) for s in range(self.model.n_heads)]:
+            self.switches[at] = widgets.ToggleButton(at in off, description=f"{at[0]}.{at[1]} off",
+                                                     tooltip=f"switch off layer {at[0]}, head {at[1]}")
+        if off - self.switches.keys():
+            raise ValueError(f"without must hold pairs (layer, head) of {len(self.model.layers)} layers and "
+                             f"{self.model.n_heads} heads, counted from 0; got {sorted(off)}")
+        self.all_on = widgets.Button(description="all on", tooltip="switch all heads on")
+        self.all_on.on_click(lambda _: self.switch_all_on())
+        self.rerun()
+        self.assemble([self.text], [self.layer, self.head], [*self.switches.values(), self.all_on])
+
+    @property
+    def off(self):
+        """The (layer, head) pairs switched off."""
+        return {at for at, switch in self.switches.items() if switch.value}
+
+    def run(self, text):
+        self.everything = self.model.run(text)
+        return self.model.run(text, self.off)
+
+    def rerun(self):
+        """The same words without the heads that are switched off now."""
+        self.trace = self.model.run(self.trace.tokens, self.off)
+
+    def changed(self, change):
+        if change["owner"] in self.switches.values():
+            self.rerun()
+        super().changed(change)
+
+    def switch_all_on(self):
+        with self.together():
+            for switch in self.switches.values():
+                switch.value = False
+
+    def state_in_words(self):
+        return f"{super().state_in_words()}, {head_grid.without(self.off) if self.off else 'all heads on'}"
+
+    def picture(self):
+        first, off = self.first, self.off
+        p, q = self.everything.probabilities[-1], self.trace.probabilities[-1]        # (V,), (V,)
+        before, after = ([word for word, _ in trace.top(TOP)] for trace in (self.everything, self.trace))
+        ids = [self.model.vocab.index(word) for word in dict.fromkeys(before + after)]
+        predictions = [(self.model.vocab[i], p[i], q[i]) for i in ids]
+        asks = f"After “{' '.join(self.trace.tokens[1:][-2:]) or self.trace.tokens[0]}”"
+        if not off:
+            title = f"{asks} the eight heads together expect “{before[0]}”: {number(p[ids[0]])}"
+        else:
+            falls = f"“{before[0]}” goes from {number(p[ids[0]])} to {number(q[ids[0]])}"
+            turned = "" if before[0] == after[0] else f"; now “{after[0]}” is likeliest"
+            title = f"{head_grid.without(off).capitalize()}: {falls}{turned}"
+        patterns = [layer.A[:, first:, first:] for layer in self.trace.layers]       # (h, shown, shown) each
+        return head_grid.head_grid(self.shown, patterns, (self.layer.value, self.head.value), off,
+                                   predictions, title, self.note())

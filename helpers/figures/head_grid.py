@@ -1,0 +1,102 @@
+"""All heads of a model on one text, behind an explorer: `head_grid`. Arrays in, a Picture out."""
+
+from helpers.figures.arrays import cell_size, draw_cells, label_room, write_columns
+from helpers.figures.heads import largest
+from helpers.figures.picture import Picture
+from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH, shade
+from helpers.figures.svg import Sheet, px
+from helpers.figures.words import number, numbered, rounded, shorten, table
+
+SMALL_SIDE, GAP = 60, 8                      # px: a small pattern, and between two of them
+
+
+def head_grid(tokens, patterns, chosen, off, predictions, title, note=""):
+    """Every head's pattern small, one of them large with its numbers, and the words expected next.
+
+    tokens : n words, patterns : a list of A (h, n, n), one a layer, chosen : (layer, head) of the large one,
+    off : set of (layer, head) switched off, predictions : [(word, with all heads, without those off), …].
+    """
+    words, (layer, head) = numbered(tokens), chosen
+    n_heads = len(patterns[0])
+    left_room = n_heads * (SMALL_SIDE + GAP) - GAP
+    side = label_room(words)
+    large = patterns[layer][head]
+    cell, readable = cell_size([large], 2, WIDTH - 2 * PAD - left_room - 22 - side, words)
+    heads = [(r, s) for r in range(len(patterns)) for s in range(n_heads)]
+    sheet = Sheet(title, f"{len(heads)} small heat maps, layer {layer} head {head} also large with its "
+                         "numbers, and bars for the words expected next.", WIDTH)
+    top = sheet.top
+    for r, s in heads:
+        x, y = sheet.left + s * (SMALL_SIDE + GAP), top + r * (SMALL_SIDE + ROW + 4)
+        small_pattern(sheet, x, y, patterns[r][s], f"{r}.{s}", (r, s) == chosen, (r, s) in off)
+    bottom = top + len(patterns) * (SMALL_SIDE + ROW + 4) + 8
+    bottom = draw_predictions(sheet, bottom, left_room, predictions, off)
+    x = sheet.left + left_room + 22
+    gone = (layer, head) in off
+    sheet.text(x, top + TEXT, f"layer {layer}, head {head}" + (": switched off" if gone else ""), TEXT,
+               "soft" if gone else "A", weight="bold")
+    sheet.top = top + TEXT + 9
+    write_columns(sheet, x + side, words, cell)
+    draw_cells(sheet, x + side, large, cell, "A", 2, readable, words)
+    sheet.top = max(sheet.top, bottom)
+    sheet.note(" ".join(filter(None, ["Rows ask, columns are read. Outlined: the head shown large.", note])))
+    body = [[f"layer {r} head {s}", words[largest(patterns[r][s][-1])], number(max(patterns[r][s][-1])),
+             "off" if (r, s) in off else "on"] for r, s in heads]
+    text = [title, table(body, [f"“{words[-1]}” reads most", "word", "weight", "state"]),
+            f"layer {layer} head {head}:",
+            table([[word, *map(number, row)] for word, row in zip(words, large, strict=True)], ["", *words]),
+            prediction_table(predictions, off), note]
+    return Picture(title, "\n".join(filter(None, text)), sheet.finish())
+
+
+def small_pattern(sheet, x, y, A, name, chosen, off):
+    """A pattern as shades alone, with its name above; crossed out when it is switched off."""
+    cell = SMALL_SIDE / len(A)
+    sheet.text(x, y + SMALL + 4, name + (" off" if off else ""), SMALL, "soft" if off else "ink",
+               weight="bold" if chosen else None)
+    y += SMALL + 9
+    fills = {}
+    for i, row in enumerate(A):
+        for j, weight in enumerate(row):
+            if opacity := shade(rounded(weight), 1):
+                fills.setdefault(opacity, []).append(f"M{px(x + j * cell)} {px(y + i * cell)}"
+                                                     f"h{px(cell)}v{px(cell)}h-{px(cell)}z")
+    for opacity, boxes in sorted(fills.items()):
+        sheet.path("".join(boxes), "line" if off else "A", opacity)
+    sheet.rect(x, y, SMALL_SIDE, SMALL_SIDE, stroke="ink" if chosen else "line", thick=2.5 if chosen else 1)
+    if off:
+        sheet.line(x, y, x + SMALL_SIDE, y + SMALL_SIDE, "soft", 1.5)
+        sheet.line(x, y + SMALL_SIDE, x + SMALL_SIDE, y, "soft", 1.5)
+
+
+def draw_predictions(sheet, top, room, predictions, off):
+    """For each word two bars, with all heads above, without those switched off below, and both numbers."""
+    side, right = label_room([word for word, _, _ in predictions]), 100 if off else 44
+    sheet.text(sheet.left, top + TEXT, "the next word", TEXT, weight="bold")
+    sheet.text(sheet.left + room, top + TEXT, f"all heads → {without(off)}" if off else "all heads on", SMALL,
+               "soft", "end")
+    top += TEXT + 8
+    x, room = sheet.left + side, room - side - right
+    for i, (word, before, after) in enumerate(predictions):
+        y = top + i * ROW
+        sheet.text(sheet.left, y + 18, shorten(word, side, TEXT))
+        if off:
+            sheet.rect(x, y + 4, round(rounded(before) * room), 9, "negative")
+        sheet.rect(x, y + (13 if off else 8), round(rounded(after) * room), 9, "positive")
+        words = f"{number(before)} → {number(after)}" if off else number(after)
+        sheet.text(x + room + right, y + 18, words, anchor="end")
+    sheet.line(x, top, x, top + len(predictions) * ROW, "soft")
+    return top + len(predictions) * ROW
+
+
+def prediction_table(predictions, off):
+    """The words expected next as text."""
+    header = ["next word", "all heads", *([without(off)] if off else [])]
+    return table([[word, number(before), *([number(after)] if off else [])]
+                  for word, before, after in predictions], header)
+
+
+def without(off):
+    """"without" and the heads that are switched off, or how many they are."""
+    names = [f"{layer}.{head}" for layer, head in sorted(off)]
+    return f"without {', '.join(names)}" if len(names) <= 3 else f"without {len(names)} heads"
