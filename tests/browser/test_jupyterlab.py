@@ -1,5 +1,6 @@
 """The course as a reader meets it in JupyterLab: opened, run, clicked, and solved."""
 
+import json
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -79,6 +80,8 @@ def test_the_start_address_opens_the_first_notebook_with_its_pictures(page, cour
     expect(page.get_by_role("heading", name="00 · Start here")).to_be_visible()
     expect(page.locator(".jp-OutputArea-output img[alt]").first).to_be_visible()       # nothing is run yet
     assert page.get_by_text("Loading widget").count() == page.locator(".jp-Dialog").count() == 0
+    settings = json.loads(page.locator("#jupyter-config-data").text_content())
+    assert settings["news"] == {"disabled": True} and settings["extensionManager"]["name"] == "read-only"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
