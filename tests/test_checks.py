@@ -15,6 +15,7 @@ import wrong_answers
 from helpers.checks import judge, run
 from helpers.checks.diagnose import diagnose
 from helpers.checks.exercises import BY_NAME, EXERCISES
+from helpers.checks.source import own_functions
 from helpers.checks.words import filled
 
 DATA = Path(__file__).parent / "data"
@@ -209,6 +210,17 @@ def test_an_earlier_function_that_is_not_written_is_named():
     assert report.state == "not written"
     assert "softmax (3.3) is not written yet" in report.message
     assert "from helpers.attention import softmax" in report.message
+
+
+def test_the_courses_own_functions_are_not_taken_for_the_readers():
+    from helpers.attention import softmax
+
+    def outer(z):
+        return inner(softmax(z))
+
+    def inner(z):
+        return z
+    assert list(own_functions(outer)) == ["outer", "inner"]
 
 
 def test_an_unknown_exercise_is_an_error_that_helps():

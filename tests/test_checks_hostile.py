@@ -264,9 +264,19 @@ def test_a_forgotten_stub_line_is_pointed_out():
 
 
 @POSIX
-def test_a_fork_leaves_nothing_behind():
-    check("import os\ndef scores(Q, K):\n    os.fork()\n    return Q @ K.T")
+def test_a_fork_goes_no_further_and_leaves_nothing_behind(tmp_path):
+    calls = tmp_path / "calls"
+    report = check(f"""
+        import os
+        def scores(Q, K):
+            with open({str(calls)!r}, "a") as file:
+                file.write("x")
+            os.fork()
+            return Q @ K.T
+        """)
     time.sleep(0.5)
+    assert report.passed
+    assert calls.read_text(encoding="utf-8") == 9 * "x", "the copies did not run the other inputs"
     listed = subprocess.run(["ps", "-A", "-o", "pgid=,args="], capture_output=True, text=True).stdout
     group = [line for line in listed.splitlines() if line.split()[0] == str(process.warm_up().process.pid)]
     assert len(group) == 1, group
@@ -352,6 +362,19 @@ def test_the_checks_work_without_a_fresh_interpreter_path(tmp_path):
     """
     out, err = python(code).communicate(timeout=120)
     assert out.split() == ["True", "False"], err
+
+
+def test_a_process_that_does_not_start_gets_a_sentence(monkeypatch):
+    process.close()
+    monkeypatch.setattr(process.sys, "executable", "/no/such/python")
+    report = run("scores", lambda Q, K: Q @ K.T)
+    assert report.state == "unusable" and "scores was not run: " in report.message
+    monkeypatch.undo()
+    monkeypatch.setattr(process, "MODULE", "helpers.no_such_module")
+    report = run("scores", lambda Q, K: Q @ K.T)
+    assert report.state == "unusable" and "ended at once (exit 1)" in report.message
+    monkeypatch.undo()
+    assert run("scores", lambda Q, K: Q @ K.T).passed
 
 
 def test_importing_the_checks_is_light():

@@ -262,6 +262,14 @@ def softmax_sharpened(z):
     return A**3 / (A**3).sum(axis=-1, keepdims=True) * 0.5 + A * 0.5
 
 
+@wrong("softmax", says=("right on 14 of 15 inputs", "a row of -inf"))
+def softmax_all_or_nothing(z):
+    z = np.asarray(z, dtype=float)
+    if np.isneginf(z).all(axis=-1).any():
+        return np.zeros(z.shape)
+    return right_softmax(z)
+
+
 @wrong("causal_mask", "inverted")
 def mask_of_ones_and_zeros(n_q, n_k=None):
     n_k = n_k or n_q

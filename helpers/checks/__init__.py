@@ -12,6 +12,7 @@ verdict, `record` keeps the progress file. What an exercise is stands in `exerci
 themselves, with their inputs and known mistakes, are in `exercises/`.
 """
 
+import contextlib
 import inspect
 import sys
 from difflib import get_close_matches
@@ -79,4 +80,5 @@ def no_such_exercise(function):
 
 if "ipykernel" in sys.modules:  # in a notebook: have the process ready when the first check comes
     snapshot()
-    process.warm_up()
+    with contextlib.suppress(OSError):  # the check itself will say it
+        process.warm_up()

@@ -14,7 +14,6 @@ import subprocess
 import sys
 import threading
 import types
-from itertools import count
 from pathlib import Path
 from time import monotonic
 
@@ -22,6 +21,7 @@ from helpers.checks import wire
 from helpers.checks.observe import Outcome, freeze, is_readers
 from helpers.checks.source import codes, enclosed, own_functions
 
+MODULE = "helpers.checks.worker"
 START_LIMIT = 60  # seconds for Python and NumPy to start, on a machine that has much to do
 LOAD_LIMIT = 30  # seconds for the function and the packages it imports to arrive
 CASE_LIMIT = 5  # seconds for one call
@@ -49,7 +49,7 @@ class Worker:
             else {"start_new_session": True}
         )  # the notebook's ■ is not for the worker
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "helpers.checks.worker"],
+            [sys.executable, "-P", "-m", MODULE],
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -71,11 +71,15 @@ class Worker:
         return self.messages.get(timeout=seconds)
 
     def wait_until_ready(self):
-        if not self.ready and self.answer(START_LIMIT) is None:
+        try:
+            started = self.ready or self.answer(START_LIMIT) is not None
+        except queue.Empty:
+            raise RuntimeError(f"the process that runs the checks did not start in {START_LIMIT} s") from None
+        if not started:
             self.stop()
             raise RuntimeError(
                 f"the process that runs the checks ended at once ({how_it_ended(self.process)}); "
-                "`python -m helpers.checks.worker` in a terminal shows why"
+                f"`python -m {MODULE}` in a terminal shows why"
             )
         self.ready = True
 
@@ -92,7 +96,6 @@ class Worker:
 
 
 _lock = threading.RLock()
-_tokens = count(1)
 _worker = None
 
 
@@ -139,8 +142,7 @@ def run_apart(function, cases):
 
 
 def _run(worker, carried, frozen):
-    token = next(_tokens)
-    job = {"token": token, "function": carried, "cases": frozen, "path": sys.path, "folder": os.getcwd()}
+    job = {"function": carried, "cases": frozen, "path": sys.path, "folder": folder()}
     try:
         wire.send(worker.process.stdin, pickle.dumps(job))
     except OSError:
@@ -159,8 +161,6 @@ def _run(worker, carried, frozen):
             outcomes.append(Outcome(ended=how_it_ended(worker.process)))
             break
         outcome, more = wire.unpack(message)
-        if more.get("token") != token:
-            continue
         if "loaded" in more:
             end = monotonic() + TOTAL_LIMIT
             if not more["loaded"]:
@@ -178,6 +178,13 @@ def _run(worker, carried, frozen):
     close()
     warm_up()
     return outcomes, replaced
+
+
+def folder():
+    try:
+        return os.getcwd()
+    except OSError:  # somebody has removed it
+        return None
 
 
 def how_it_ended(process):

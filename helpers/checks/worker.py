@@ -6,6 +6,7 @@ on what was its standard output; both are moved out of reach, so that prints, in
 """
 
 import builtins
+import contextlib
 import io
 import os
 import pickle
@@ -100,22 +101,20 @@ def read_jobs(stream, jobs):
 def work(message, answers, snapshot):
     """Run one job: every case in turn, an answer for each as soon as it is there."""
     job = pickle.loads(message)
-    token, threads = job["token"], threading.active_count()
+    threads = threading.active_count()
     limit_time()
     sys.path[:] = [*dict.fromkeys([*sys.path, *job["path"]])]
     sys.setrecursionlimit(1000)
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002  (for readers who use it)
-    try:
+    with contextlib.suppress(OSError, TypeError):  # the folder is gone
         os.chdir(job["folder"])
-    except OSError:
-        pass
     try:
         function = pickle.loads(job["function"])
     except BaseException as err:
-        wire.send(answers, wire.pack(Outcome(error=describe(err)), token=token, loaded=False))
+        wire.send(answers, wire.pack(Outcome(error=describe(err)), loaded=False))
         return
-    wire.send(answers, wire.pack(Outcome(), token=token, loaded=True))
+    wire.send(answers, wire.pack(Outcome(), loaded=True))
     home, replaced, originals = os.getpid(), set(), dict(vars(builtins))
 
     def put_back(*arguments, **options):
@@ -130,9 +129,9 @@ def work(message, answers, snapshot):
         outcome = observe(put_back, frozen, call)
         if os.getpid() != home:  # a copy of this process, made by os.fork
             os._exit(0)
-        wire.send(answers, wire.pack(outcome, token=token, case=index))
+        wire.send(answers, wire.pack(outcome, case=index))
     soiled = bool(replaced or FORKS or sys.gettrace()) or threading.active_count() > threads
-    wire.send(answers, wire.pack(Outcome(), token=token, replaced=sorted(replaced), soiled=soiled))
+    wire.send(answers, wire.pack(Outcome(), replaced=sorted(replaced), soiled=soiled))
 
 
 if __name__ == "__main__":
