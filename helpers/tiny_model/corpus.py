@@ -51,12 +51,12 @@ KINDS = ("neighbour", "agreement", "reference", "content")
 
 
 def pronoun(name):
-    """"she" or "he" for a name."""
+    """She or he, for a name."""
     return "she" if name in WOMEN else "he"
 
 
 def possessive(name):
-    """"her" or "his" for a name."""
+    """Her or his, for a name."""
     return "her" if name in WOMEN else "his"
 
 

@@ -7,15 +7,15 @@ Two things are done for the sake of what comes after. One word in a hundred of w
 of what it should predict) is "<unk>", so that this word has a sensible vector. And the model is not asked
 what a person with held-out fruits loves: the answer would teach it which fruits that person never loves.
 
-The position embeddings start as sinusoids and are learned from there. All five models we
-watched knew by step 1,000 whose fruit is whose; of those whose positions started as random numbers several
-did not know at step 2,500.
+The position embeddings start as sinusoids and are learned from there. All five models we watched knew by
+step 1,000 whose fruit is whose; of those whose positions started as random numbers several did not at
+step 2,500.
 
-Seeds differ in which heads take which job, and a seed gives another model on another processor. The shipped
-weights are those of seed 7, the clearest of seeds 0 to 7: four jobs, four heads. Of the other seven six met
-the figures of `measure.shortfalls`, most with a pair of heads for one job, and one just missed them (98.7 %
-of the reference words). So the command tries the next seed when one falls short, and replaces the shipped
-weights only with a model that does not.
+Seeds differ in which heads take which job. The shipped weights are those of seed 7, the clearest of seeds
+0 to 7: four jobs, four heads, with each of the five OpenBLAS kernels we tried (the numbers differ a
+little). Of the other seven, six met the figures of `measure.shortfalls`, most with a pair of heads for
+one job, and one just missed them (98.7 % of the reference words). So the command tries the next seed when
+one falls short, and only a model that meets the figures replaces the shipped weights.
 """
 
 import argparse
