@@ -453,6 +453,9 @@ def test_a_flow_gives_every_head_its_columns_and_every_box_its_shape():
 
 # --- colours --------------------------------------------------------------------------------------
 
+HEADS = ("head0", "head1", "head2", "head3")
+
+
 def test_contrast_is_the_one_of_wcag():
     assert style.contrast("#000000", "#ffffff") == 21
     assert round(style.contrast("#777777", "#ffffff"), 2) == 4.48
@@ -460,7 +463,7 @@ def test_contrast_is_the_one_of_wcag():
 
 @pytest.mark.parametrize("theme", [style.LIGHT, style.DARK], ids=["light", "dark"])
 def test_text_stands_out_in_both_themes(theme):
-    for ink in ("ink", "soft", "Q", "K", "V", "A"):
+    for ink in ("ink", "soft", "Q", "K", "V", "A", *HEADS):
         for ground in ("surface", "panel"):
             assert style.contrast(theme[ink], theme[ground]) >= 4.5, (ink, ground)
     for fill in ("A", "positive", "negative"):
@@ -495,7 +498,7 @@ def lab(colour, seen=None):
 @pytest.mark.parametrize("seen", [None, *MACHADO])
 def test_positive_and_negative_differ_for_every_kind_of_colour_vision(theme, seen):
     assert np.linalg.norm(lab(theme["positive"], seen) - lab(theme["negative"], seen)) > 25
-    for a, b in itertools.combinations("QKVA", 2):
+    for a, b in (*itertools.combinations("QKVA", 2), *itertools.combinations(HEADS, 2)):
         assert np.linalg.norm(lab(theme[a], seen) - lab(theme[b], seen)) > 10, (a, b)
 
 

@@ -8,10 +8,10 @@ wires: the model computes, `figures` draws. Without a running kernel its cell sh
 and where no picture can be shown, the numbers as text.
 """
 
-from helpers.explorers import many_heads, one_head
+from helpers.explorers import many_heads, one_head, one_layer
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
-__all__ = ["SENTENCE", "VIEW", "heads", "similarity", "step_through", "value_reading"]
+__all__ = ["SENTENCE", "VIEW", "concat_or_sum", "heads", "similarity", "step_through", "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -35,3 +35,12 @@ def heads(text=SENTENCE, layer=LAYER, head=HEAD, without=()):
     without : (layer, head) pairs to switch off to begin with.
     """
     return many_heads.Heads(text, layer, head, without)
+
+
+def concat_or_sum(text=SENTENCE, layer=LAYER, query=None, added=None, column=None):
+    """Add up what each head writes through its rows of W_o; see that it is concat · W_o, column by column.
+
+    added : how many heads have been added to begin with, all by default.  column : the one whose numbers are
+    written out, that of the largest result by default.
+    """
+    return one_layer.ConcatOrSum(text, layer, query, added, column)

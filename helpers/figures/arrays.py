@@ -189,6 +189,19 @@ def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, mark
     sheet.top = y + high * len(M)
 
 
+def draw_shades(sheet, x, y, M, wide, high, largest, fill=None):
+    """A heat map without numbers, in cells of wide by high px; `fill` for all, or a colour for each sign."""
+    fills = {}
+    for i, row in enumerate(M):
+        for j, v in enumerate(map(rounded, row)):
+            if opacity := shade(v, largest):
+                colour = fill or ("positive" if v >= 0 else "negative")
+                fills.setdefault((colour, opacity), []).append(f"M{px(x + j * wide)} {px(y + i * high)}"
+                                                               f"h{px(wide)}v{px(high)}h-{px(wide)}z")
+    for (colour, opacity), boxes in sorted(fills.items()):
+        sheet.path("".join(boxes), colour, opacity)
+
+
 def write_columns(sheet, x, columns, cell):
     """Labels above the columns of a heat map; over narrow columns they stand upright."""
     middles = [x + (j + 0.5) * cell for j in range(len(columns))]

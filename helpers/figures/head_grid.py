@@ -1,10 +1,10 @@
 """All heads of a model on one text, behind an explorer: `head_grid`. Arrays in, a Picture out."""
 
-from helpers.figures.arrays import cell_size, draw_cells, label_room, write_columns
+from helpers.figures.arrays import cell_size, draw_cells, draw_shades, label_room, write_columns
 from helpers.figures.heads import largest
 from helpers.figures.picture import Picture
-from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH, shade
-from helpers.figures.svg import Sheet, px
+from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
+from helpers.figures.svg import Sheet
 from helpers.figures.words import number, numbered, rounded, shorten, table
 
 SMALL_SIDE, GAP = 60, 8                      # px: a small pattern, and between two of them
@@ -51,18 +51,11 @@ def head_grid(tokens, patterns, chosen, off, predictions, title, note=""):
 
 def small_pattern(sheet, x, y, A, name, chosen, off):
     """A pattern as shades alone, with its name above; crossed out when it is switched off."""
-    cell = SMALL_SIDE / len(A)
     sheet.text(x, y + SMALL + 4, name + (" off" if off else ""), SMALL, "soft" if off else "ink",
                weight="bold" if chosen else None)
     y += SMALL + 9
-    fills = {}
-    for i, row in enumerate(A):
-        for j, weight in enumerate(row):
-            if opacity := shade(rounded(weight), 1):
-                fills.setdefault(opacity, []).append(f"M{px(x + j * cell)} {px(y + i * cell)}"
-                                                     f"h{px(cell)}v{px(cell)}h-{px(cell)}z")
-    for opacity, boxes in sorted(fills.items()):
-        sheet.path("".join(boxes), "line" if off else "A", opacity)
+    cell = SMALL_SIDE / len(A)
+    draw_shades(sheet, x, y, A, cell, cell, 1, "line" if off else "A")
     sheet.rect(x, y, SMALL_SIDE, SMALL_SIDE, stroke="ink" if chosen else "line", thick=2.5 if chosen else 1)
     if off:
         sheet.line(x, y, x + SMALL_SIDE, y + SMALL_SIDE, "soft", 1.5)

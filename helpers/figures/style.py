@@ -18,6 +18,10 @@ LIGHT = {
     "A": "#99417c",           # reddish purple
     "positive": "#e69f00",    # orange
     "negative": "#6c8194",    # cool grey
+    "head0": "#4a3fb0",       # indigo: heads, where they have to be told apart
+    "head1": "#8a5200",       # brown
+    "head2": "#006d77",       # petrol
+    "head3": "#b0265e",       # crimson
 }
 DARK = {
     "surface": "#111111",
@@ -31,6 +35,10 @@ DARK = {
     "A": "#de8fc0",
     "positive": "#d18f00",
     "negative": "#7d95aa",
+    "head0": "#aaa4ff",
+    "head1": "#e0a458",
+    "head2": "#5fd0d8",
+    "head3": "#ff8fb5",
 }
 ROLES = {"Q": "Q", "K": "K", "V": "V", "A": "A", "X": "ink", "S": "ink", "Z": "ink", "W": "ink"}
 
