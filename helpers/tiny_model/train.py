@@ -13,9 +13,9 @@ step 2,500.
 
 Seeds differ in which heads take which job. The shipped weights are those of seed 7, the clearest of seeds
 0 to 7: four jobs, four heads, with each of the five OpenBLAS kernels we tried (the numbers differ a
-little). Of the other seven, six met the figures of `measure.shortfalls`, most with a pair of heads for
-one job, and one just missed them (98.7 % of the reference words). So the command tries the next seed when
-one falls short, and only a model that meets the figures replaces the shipped weights.
+little). Of the other seven, six met the figures of `measure.shortfalls`, each with a pair of heads for a
+job or two, and one just missed them (98.7 % of the reference words). So the command tries the next seed
+when one falls short, and only a model that meets the figures replaces the shipped weights.
 """
 
 import argparse
