@@ -349,6 +349,12 @@ def head_of_exps(X, Wq, Wk, Wv, causal=False):
     return S @ V / S.sum(axis=1, keepdims=True)
 
 
+@wrong("single_head", "no_scale", says="That explains 4 of the 10 inputs that fail; something else is wrong")
+def head_thrice_wrong(X, Wq, Wk, Wv, causal=False):
+    A = np.exp((X @ Wq) @ (X @ Wk).T)
+    return A / A.sum(axis=1, keepdims=True) @ (X @ Wv)
+
+
 @wrong("single_head", says="one token")
 def head_with_lost_row(X, Wq, Wk, Wv, causal=False):
     Q, K, V = X @ Wq, X @ Wk, X @ Wv

@@ -45,6 +45,7 @@ class Diagnosis:
     what: str  # a sentence
     why: str = ""
     read: tuple = ()  # of (notebook, heading)
+    inputs: tuple = ()  # of Tried: the wrong ones it explains; empty when it explains them all
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,28 @@ def diagnose(exercise, tried):
     if mistakes:
         return named(exercise, mistakes)
     what, why = explained(exercise, tried) or kinds.recognise(exercise, tried)
-    return Diagnosis((), what, why) if what else None
+    return Diagnosis((), what, why) if what else partly(exercise, tried)
+
+
+def partly(exercise, tried):
+    """The mistake that explains most of the wrong answers, where more than two have come together; or None."""
+    wrong = [t for t in tried if t.fault and not t.given.error]
+    best = ()
+    for mistake, outcomes in exercise.wrong_outcomes:
+        there = [outcomes[i] for i in positions(exercise, wrong)]
+        does = tuple(
+            t
+            for t, o in zip(wrong, there, strict=True)
+            if agreement(exercise, t, o) == EXACT and compare(exercise, t.case, t.expected, o)
+        )
+        if len(does) > len(best):
+            best, found = does, mistake
+    if len(best) < 2 or len(best) * 3 < len(wrong):
+        return None
+    all_wrong = sum(t.fault is not None for t in tried)
+    also = f"That explains {len(best)} of the {all_wrong} inputs that fail; something else is wrong too."
+    part = named(exercise, (found,))
+    return Diagnosis(part.mistakes, f"{part.what} {also}", part.why, part.read, best)
 
 
 def explained(exercise, tried):

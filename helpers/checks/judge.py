@@ -85,8 +85,9 @@ def weigh(exercise, function, outcomes, replaced, may_blame):
         return Report(
             exercise.name, "passed", summary, why=exercise.passed, remarks=remarks, next=what_next(exercise)
         )
-    shown = choose(exercise, faults)
-    found, holds = told(exercise, tried, counted, shown)
+    found = told(diagnose, exercise, tried)
+    shown = choose(exercise, list(found.inputs) if found and found.inputs else faults)
+    holds = () if found else told(what_holds, exercise, counted, shown) or ()
     sizes = exercise.sizes(shown.case)
     return Report(
         exercise.name,
@@ -108,16 +109,15 @@ def weigh(exercise, function, outcomes, replaced, may_blame):
 STRICT = False  # in tests: let a fault of the diagnosis itself be seen
 
 
-def told(exercise, tried, counted, shown):
-    """(Diagnosis or None, what holds). A fault in here must never cost a reader the verdict."""
+def told(ask, *arguments):
+    """What `ask` says, or None: a fault of the diagnosis must never cost a reader the verdict."""
     try:
         with np.errstate(all="ignore"):
-            found = diagnose(exercise, tried)
-            return found, () if found else what_holds(exercise, counted, shown)
+            return ask(*arguments)
     except Exception:
         if STRICT:
             raise
-        return None, ()
+        return None
 
 
 def weighed(exercise, case, expected, given):
