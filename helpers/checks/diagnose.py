@@ -72,7 +72,7 @@ def diagnose(exercise, tried):
 
 
 def partly(exercise, tried):
-    """The mistake that explains most of the wrong answers, where more than two have come together; or None."""
+    """The mistake that explains most of the wrong answers, where three or more have come together; or None."""
     wrong = [t for t in tried if t.fault and not t.given.error]
     best = ()
     for mistake, outcomes in exercise.wrong_outcomes:
