@@ -53,7 +53,7 @@ def test_the_numbers_of_the_chosen_column_are_written_out_and_framed(column):
     assert all(p in words or f"+{p}" in words for p in parts) and f"column {column}" in words
     assert f"column {column}: {number(rows['concat · W_o'][column])}" in words
     assert number(rows["sum so far"][column]) in words
-    rects = [(float(n.get("x")), n.get("width")) for n in root.iter("{http://www.w3.org/2000/svg}rect")]
+    rects = [(float(n.get("x", 0)), n.get("width")) for n in root.iter("{http://www.w3.org/2000/svg}rect")]
     frames = [x for x, wide in rects if wide == "8"]
     left = {x for x, wide in rects if wide == "288"}
     assert len(frames) == 7 and {x - 6 * column + 1 for x in frames} == left

@@ -8,10 +8,11 @@ wires: the model computes, `figures` draws. Without a running kernel its cell sh
 and where no picture can be shown, the numbers as text.
 """
 
-from helpers.explorers import many_heads, one_head, one_layer
+from helpers.explorers import many_heads, one_head, one_layer, ranks
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
-__all__ = ["SENTENCE", "VIEW", "concat_or_sum", "heads", "similarity", "step_through", "value_reading"]
+__all__ = ["SENTENCE", "VIEW", "concat_or_sum", "heads", "rank", "similarity", "step_through",
+           "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -44,3 +45,8 @@ def concat_or_sum(text=SENTENCE, layer=LAYER, query=None, added=None, column=Non
     written out, that of the largest result by default.
     """
     return one_layer.ConcatOrSum(text, layer, query, added, column)
+
+
+def rank(layer=LAYER, head=HEAD, r=4):
+    """Slide r, the rank of a head's value map; see its error, the numbers saved, and the model's loss."""
+    return ranks.Rank(layer, head, r)
