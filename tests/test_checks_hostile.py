@@ -364,6 +364,14 @@ def test_the_checks_work_without_a_fresh_interpreter_path(tmp_path):
     assert out.split() == ["True", "False"], err
 
 
+@POSIX
+def test_a_kernel_whose_folder_is_gone_checks_as_before(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert run("scores", lambda Q, K: Q @ K.T).passed
+
+
 def test_a_process_that_does_not_start_gets_a_sentence(monkeypatch):
     process.close()
     monkeypatch.setattr(process.sys, "executable", "/no/such/python")

@@ -89,6 +89,11 @@ def embed_twice_wrong(ids, E):
     return np.array(out)
 
 
+@wrong("embed", "slice_first_to_last")
+def embed_slice(ids, E):
+    return E[ids[0]:ids[-1] + 1]
+
+
 @wrong("embed", says="view")
 def embed_views(ids, E):
     ids = np.asarray(ids)
@@ -195,6 +200,12 @@ def scores_without_sign(Q, K):
 @wrong("scaled_scores", "transposed", "missing")
 def scaled_twice_wrong(Q, K):
     return np.array([[sum(a * b for a, b in zip(q, k, strict=True)) for q in Q] for k in K])
+
+
+@wrong("scaled_scores", "power_precedence_divided")
+def scaled_without_brackets(Q, K):
+    d_k = Q.shape[-1]
+    return Q @ K.T / d_k ** 1/2
 
 
 @wrong("scaled_scores", says="√n_k")

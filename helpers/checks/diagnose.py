@@ -72,8 +72,10 @@ def diagnose(exercise, tried):
 
 
 def partly(exercise, tried):
-    """The mistake that explains most of the wrong answers, where three or more have come together; or None."""
-    wrong = [t for t in tried if t.fault and not t.given.error]
+    """The mistake that explains most of the wrong answers where several have come together, or None."""
+    wrong = [
+        t for t in tried if t.fault and not t.given.error and isinstance(parts(exercise, t.given.value), list)
+    ]
     best = ()
     for mistake, outcomes in exercise.wrong_outcomes:
         there = [outcomes[i] for i in positions(exercise, wrong)]

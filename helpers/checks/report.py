@@ -53,7 +53,7 @@ class Report:
     read: tuple = ()  # "notebook 03, “…”"
     first: tuple = ()  # an earlier function that fails its own check
     printed: tuple = ()
-    remarks: list = field(default_factory=list)     # passes, but mind this
+    remarks: list = field(default_factory=list)  # passes, but mind this
     next: str = ""
     mistakes: tuple = ()  # names of the known mistakes that fit
     pictures: tuple = ()  # of (title, array, marked index or None)

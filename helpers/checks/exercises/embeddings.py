@@ -223,6 +223,10 @@ EMBED = Exercise(
                 "one slice is taken from the smallest id to the largest",
                 "It looks right only for ids that follow one another, and it is a view: writing to it "
                 "changes E.", "An id picks a row"),
+        Mistake("slice_first_to_last", dict(pick=lambda ids, E: E[ids[0]:ids[-1] + 1]),
+                "one slice is taken from the first id to the last",
+                "It looks right only for ids that follow one another, and it is a view: writing changes E.",
+                "An id picks a row"),
         Mistake("clip", dict(pick=rows_clipped),
                 "an id outside the table is moved to its edge without a word",
                 "A wrong id then reads some other word's row, and nobody hears of it.",
