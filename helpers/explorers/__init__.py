@@ -8,10 +8,10 @@ wires: the model computes, `figures` draws. Without a running kernel its cell sh
 and where no picture can be shown, the numbers as text.
 """
 
-from helpers.explorers import many_heads, one_head, one_layer, ranks
+from helpers.explorers import caches, many_heads, one_head, one_layer, ranks
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
-__all__ = ["SENTENCE", "VIEW", "concat_or_sum", "heads", "rank", "similarity", "step_through",
+__all__ = ["SENTENCE", "VIEW", "cache", "concat_or_sum", "heads", "rank", "similarity", "step_through",
            "value_reading"]
 
 
@@ -50,3 +50,11 @@ def concat_or_sum(text=SENTENCE, layer=LAYER, query=None, added=None, column=Non
 def rank(layer=LAYER, head=HEAD, r=4):
     """Slide r, the rank of a head's value map; see its error, the numbers saved, and the model's loss."""
     return ranks.Rank(layer, head, r)
+
+
+def cache(text=SENTENCE, n_new=8, step=2):
+    """Step through a generation, or play it, with and without the cache; see work and bytes counted.
+
+    n_new : how many words to write, step : how many are written to begin with.
+    """
+    return caches.Cache(text, n_new, step)

@@ -53,7 +53,7 @@ class Explorer:
         for row in (*rows, [self.larger, self.in_words]):
             lines.append(widgets.HBox(row).add_class("sa-controls"))
             for control in row:
-                if hasattr(control, "value"):                     # a plain button has none
+                if hasattr(control, "value") and not isinstance(control, widgets.Play):
                     control.observe(self.changed, "value")
         style = widgets.HTML(f"<style>{CSS}</style>", layout=widgets.Layout(display="none"))
         self.box = widgets.VBox([style, *lines[:-1], self.canvas, lines[-1], self.words]).add_class("sa")
