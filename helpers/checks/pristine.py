@@ -14,6 +14,9 @@ MATHS = (
     "helpers.arrays",
     "helpers.attention",
     "helpers.embeddings",
+    "helpers.multi_head",
+    "helpers.low_rank",
+    "helpers.kv_cache",
 )
 
 

@@ -1,7 +1,14 @@
 """The exercises, in the order of the course."""
 
-from helpers.checks.exercises import embeddings, heads, queries_keys_values, scores, softmax_and_masks
+from helpers.checks.exercises import (
+    embeddings,
+    heads,
+    many_heads,
+    queries_keys_values,
+    scores,
+    softmax_and_masks,
+)
 
-MODULES = (embeddings, queries_keys_values, scores, softmax_and_masks, heads)
+MODULES = (embeddings, queries_keys_values, scores, softmax_and_masks, heads, many_heads)
 EXERCISES = tuple(exercise for module in MODULES for exercise in module.EXERCISES)
 BY_NAME = {exercise.name: exercise for exercise in EXERCISES}
