@@ -1,7 +1,8 @@
 """Keys and values of the past, kept instead of computed again (notebook 06).
 
 Read `kv_cache_step` (one token of one head), `generate_with_cache` (a whole small model), `KVCache` (the
-same with room made beforehand, as the course's models use it), and `cache_bytes` (what it costs).
+same with room made beforehand, as the course's models use it), and `cache_bytes` (what it costs; with
+latents, `latent_cache_bytes`).
 """
 
 import numpy as np
@@ -149,3 +150,13 @@ def cache_bytes(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value
     if n_heads % n_kv_heads:
         raise ValueError(f"n_kv_heads must divide n_heads, got {n_kv_heads} and {n_heads}")
     return 2 * n_layers * n_kv_heads * d_head * n_tokens * bytes_per_value * batch
+
+
+def latent_cache_bytes(n_layers, d_c, d_r, n_tokens, bytes_per_value=2, batch=1):
+    """Bytes of a cache of latents: d_c numbers for all heads, and a rotary key of d_r, per token and layer.
+
+    Returns an exact int.  DeepSeek-AI 2024 (DeepSeek-V2), table 1.
+    """
+    sizes = {"n_layers": n_layers, "d_c": d_c, "d_r": d_r, "n_tokens": n_tokens, "batch": batch}
+    n_layers, d_c, d_r, n_tokens, batch = (count(name, size) for name, size in sizes.items())
+    return n_layers * (d_c + d_r) * n_tokens * count("bytes_per_value", bytes_per_value, 1) * batch

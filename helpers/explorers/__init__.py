@@ -11,8 +11,8 @@ and where no picture can be shown, the numbers as text.
 from helpers.explorers import caches, many_heads, one_head, one_layer, ranks
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
-__all__ = ["SENTENCE", "VIEW", "cache", "concat_or_sum", "heads", "rank", "similarity", "step_through",
-           "value_reading"]
+__all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "concat_or_sum", "heads", "rank", "similarity",
+           "step_through", "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -58,3 +58,11 @@ def cache(text=SENTENCE, n_new=8, step=2):
     n_new : how many words to write, step : how many are written to begin with.
     """
     return caches.Cache(text, n_new, step)
+
+
+def cache_calculator(model="Llama 3 8B", n_tokens=8192, batch=1, bytes_per_value=2, n_kv_heads=None):
+    """Bytes of a named model's cache: each head its own (MHA), groups (GQA), one for all (MQA), latents.
+
+    n_kv_heads : of the groups, as published by default.
+    """
+    return caches.CacheCalculator(model, n_tokens, batch, bytes_per_value, n_kv_heads)

@@ -6,7 +6,7 @@ Numbers in, a Picture out.
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, LABEL, PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
-from helpers.figures.words import shorten, table
+from helpers.figures.words import shorten, spaced, table
 
 LINE, BOX = 25, 58                              # px: a row of K and V, the box of a key or a value
 LOOKS = {"new": ("positive", 0.6), "again": ("negative", 0.5), "kept": ("none", 1)}
@@ -90,8 +90,3 @@ def draw_steps(sheet, x, top, step, work):
                        "bold" if i + 1 == step else None)
     sheet.line(x, base, WIDTH - PAD, base, "soft")
     return base + 18
-
-
-def spaced(n):
-    """A whole number with a space between thousands."""
-    return f"{n:,}".replace(",", "\u00a0")

@@ -39,6 +39,11 @@ def short_number(x):
     return "−" + text if x < 0 else text
 
 
+def spaced(n):
+    """The whole number `n` with a space between thousands."""
+    return f"{n:,}".replace(",", "\u00a0")
+
+
 def width(text, size):
     """About how many px `text` takes at `size`, on the wide side: fonts differ from machine to machine."""
     em = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else
