@@ -24,62 +24,113 @@ class Fault:
 
 
 def parts(exercise, value):
-    """The answer as a list of arrays, one a part; a `Fault` when it is no such thing."""
-    names = list(exercise.returns)
+    """What is compared, as a list of arrays in the order of `exercise.parts`; a `Fault` when it is no such
+    thing. A free part becomes zeros of its shape; what cannot be derived, for a wrong shape, is empty."""
+    pieces = pieces_of(exercise, exercise.returns, value)
+    if isinstance(pieces, Fault):
+        return pieces
+    arrays = []
+    for name, piece in pieces:
+        array = as_numbers(name if len(pieces) > 1 else "", piece)
+        if isinstance(array, Fault):
+            return array
+        arrays.append(array)
+    found = []
+    for _, function in exercise.derived.values():
+        try:
+            with np.errstate(all="ignore"):
+                found.append(np.asarray(function(*arrays)))
+        except ValueError:
+            found.append(np.empty(0))
+    blank = [
+        np.zeros(array.shape) if name in exercise.free else array
+        for (name, _), array in zip(pieces, arrays, strict=True)
+    ]
+    return blank + found
+
+
+def pieces_of(exercise, returns, value):
+    """[(name, piece), …] of an answer, with what has parts itself taken apart; or a `Fault`."""
     if value is None:
         return Fault("none", (f"{exercise.name} gave back None. Is there a return at its end?",))
+    one = len(returns) == 1
     if isinstance(value, Strange):
         return Fault(
             "type",
             (
-                f"{exercise.name} gave back {value.what}, where {wanted(exercise)} "
-                f"{'is' if len(names) == 1 else 'are'} expected.",
+                f"{exercise.name} gave back {value.what}, where {wanted(returns)} "
+                f"{'is' if one else 'are'} expected.",
                 *filter(None, [value.hint]),
             ),
         )
     if isinstance(value, str):
-        return Fault("type", (f"{exercise.name} gave back a string, where {wanted(exercise)} is expected.",))
-    if len(names) == 1:
-        pieces = [value]
+        return Fault("type", (f"{exercise.name} gave back a string, where {wanted(returns)} is expected.",))
+    if one:
+        return [(next(iter(returns)), value)]
+    if not isinstance(value, list) and not (isinstance(value, np.ndarray) and value.ndim):
+        return Fault(
+            "parts", (f"{exercise.name} gave back one thing, where {wanted(returns)} are expected.",)
+        )
+    if len(value) != len(returns):
+        return Fault(
+            "parts",
+            (f"{exercise.name} gave back {len(value)} things, where {wanted(returns)} are expected.",),
+        )
+    pieces = []
+    for (name, axes), piece in zip(returns.items(), value, strict=True):
+        inner = [(name, piece)] if not isinstance(axes, dict) else inside(name, axes, piece)
+        if isinstance(inner, Fault):
+            return inner
+        pieces += inner
+    return pieces
+
+
+def inside(name, returns, value):
+    """The pieces of a part that has parts itself; or a `Fault`."""
+    names = ", ".join(returns)
+    if not isinstance(value, (list, np.ndarray)) or np.ndim(value) == 0 and not isinstance(value, list):
+        have = "None" if value is None else "one thing"
+    elif len(value) != len(returns):
+        have = f"of {len(value)} things"
     else:
-        if not isinstance(value, list) and not (isinstance(value, np.ndarray) and value.ndim):
-            return Fault(
-                "parts", (f"{exercise.name} gave back one thing, where {wanted(exercise)} are expected.",)
-            )
-        pieces = list(value)
-        if len(pieces) != len(names):
-            return Fault(
-                "parts",
-                (f"{exercise.name} gave back {len(pieces)} things, where {wanted(exercise)} are expected.",),
-            )
-    arrays = []
-    for name, piece in zip(names, pieces, strict=True):
-        what = f"{name}, the part of the answer," if len(names) > 1 else "The answer"
-        if piece is None:
-            return Fault("none", (f"{what} is None.",), name)
-        try:
-            array = np.asarray(piece)
-        except ValueError:
-            return Fault("type", (f"{what} is a list whose rows differ in length.",), name)
-        if array.dtype.kind not in "biufc" and array.size:
-            held = (
-                "strings"
-                if array.dtype.kind in "US"
-                else "None in places"
-                if None in array.ravel().tolist()
-                else "things that are no numbers"
-            )
-            return Fault("type", (f"{what} holds {held}, where numbers are expected.",), name)
-        if array.dtype.kind == "c":
-            return Fault("dtype", (f"{what} holds complex numbers.",), name)
-        arrays.append(array)
-    return arrays
+        return list(zip(returns, value, strict=True))
+    return Fault("parts", (f"{name}, the part of the answer, is {have}; ({names}) is expected.",), name)
 
 
-def wanted(exercise):
-    """The answer in words: "an array", "a tuple of 3 arrays (Q, K, V)"."""
-    names = list(exercise.returns)
-    return "an array" if len(names) == 1 else f"{len(names)} arrays ({', '.join(names)})"
+def as_numbers(name, piece):
+    """One part of an answer as an array of numbers; or a `Fault`."""
+    what = f"{name}, the part of the answer," if name else "The answer"
+    if piece is None:
+        return Fault("none", (f"{what} is None.",), name)
+    try:
+        array = np.asarray(piece)
+    except ValueError:
+        return Fault("type", (f"{what} is a list whose rows differ in length.",), name)
+    if array.dtype.kind not in "biufc" and array.size:
+        held = (
+            "strings"
+            if array.dtype.kind in "US"
+            else "None in places"
+            if None in array.ravel().tolist()
+            else "things that are no numbers"
+        )
+        return Fault("type", (f"{what} holds {held}, where numbers are expected.",), name)
+    if array.dtype.kind == "c":
+        return Fault("dtype", (f"{what} holds complex numbers.",), name)
+    return array
+
+
+def wanted(returns):
+    """The answer in words: "an array", "3 arrays (Q, K, V)", "2 things (z, (K, V))"."""
+    if len(returns) == 1:
+        return "an array"
+    nested = any(isinstance(axes, dict) for axes in returns.values())
+    return f"{len(returns)} {'things' if nested else 'arrays'} {in_brackets(returns)}"
+
+
+def in_brackets(returns):
+    names = [in_brackets(axes) if isinstance(axes, dict) else name for name, axes in returns.items()]
+    return f"({', '.join(names)})"
 
 
 def compare(exercise, case, expected, given, forgive=False):
@@ -102,8 +153,8 @@ def compare(exercise, case, expected, given, forgive=False):
     arrays = parts(exercise, given.value)
     if isinstance(arrays, Fault):
         return arrays
-    several = len(exercise.returns) > 1
-    for name, want, have in zip(exercise.returns, parts(exercise, expected.value), arrays, strict=True):
+    several = len(exercise.parts) > 1
+    for name, want, have in zip(exercise.parts, parts(exercise, expected.value), arrays, strict=True):
         fault = compare_arrays(exercise, case, name if several else "", want, have, forgive)
         if fault:
             return fault
@@ -127,7 +178,7 @@ def compare(exercise, case, expected, given, forgive=False):
 
 
 def compare_arrays(exercise, case, name, want, have, forgive):
-    axes = exercise.returns[name] if name else next(iter(exercise.returns.values()))
+    axes = exercise.parts[name] if name else next(iter(exercise.parts.values()))
     expected_name = f"{name}: expected" if name else "expected"
     if want.shape != have.shape:
         symbols = f"({', '.join(axes)}{',' if len(axes) == 1 else ''}) = " if len(axes) == want.ndim else ""
@@ -136,8 +187,7 @@ def compare_arrays(exercise, case, name, want, have, forgive):
             (f"{expected_name} shape {symbols}{want.shape}, got {have.shape}",),
             name,
             None,
-            want,
-            have,
+            *((want, have) if name not in exercise.free else ()),
         )
     if exercise.whole and have.dtype.kind not in "iu" and have.size:
         return Fault(

@@ -67,8 +67,9 @@ def diagnose(exercise, tried):
     mistakes = best_single(exercise, tried) or fitting_pair(exercise, tried)
     if mistakes:
         return named(exercise, mistakes)
-    what, why = explained(exercise, tried) or kinds.recognise(exercise, tried)
-    return Diagnosis((), what, why) if what else partly(exercise, tried)
+    what, why, *read = explained(exercise, tried) or kinds.recognise(exercise, tried)
+    read = tuple((exercise.notebook, heading) for heading in read)
+    return Diagnosis((), what, why, read) if what else partly(exercise, tried)
 
 
 def partly(exercise, tried):

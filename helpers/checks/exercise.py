@@ -70,7 +70,7 @@ class Exercise:
     notebook: str  # "03"
     reference: Callable  # the helper of the same name
     arguments: dict  # name -> its axes, for example {"Q": ("n_q", "d_k")}; () for anything else
-    returns: dict  # name -> its axes, one entry a part of the answer
+    returns: dict  # name -> its axes, one entry a part of the answer; a dict for a part that has parts
     cases: Callable  # () -> list of Case
     steps: Callable  # the answer in replaceable steps: steps(*arguments, **replaced)
     mistakes: tuple  # of Mistake, the simplest and most common first
@@ -78,18 +78,26 @@ class Exercise:
     tolerance: float = 1e-5
     whole: bool = False  # the result must be whole numbers
     own_memory: bool = False  # the result may not share memory with an input
+    lists: bool = False  # a list is as good as an array
+    free: tuple = ()  # parts whose numbers may differ: of these only the shape counts
+    derived: dict = field(default_factory=dict)  # name -> (axes, function(*parts)): what must be right then
     zeros: bool = False  # where 0 is expected, nearly 0 is not enough
     canonical: Callable | None = (
         None  # list of results -> the same list in one form, where several forms are right
     )
     holds: tuple = ()  # (text, test(result, *arguments)): what is true of a right answer
     explain: Callable | None = (
-        None  # (expected, given, *arguments) -> (what, why) or None, when no mistake fits
+        None  # (expected, given, *arguments) -> (what, why[, what to read]) or None, when no mistake fits
     )
 
     @cached_property
     def inputs(self):
         return self.cases()
+
+    @cached_property
+    def parts(self):
+        """name -> axes of everything that is compared: the parts of the answer, then what is derived."""
+        return dict(leaves(self.returns)) | {name: axes for name, (axes, _) in self.derived.items()}
 
     @cached_property
     def expected(self):
@@ -131,6 +139,15 @@ class Exercise:
             if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
                 found.setdefault(name, int(value))
         return found
+
+
+def leaves(returns):
+    """(name, axes) of the parts of an answer that have no parts themselves."""
+    for name, axes in returns.items():
+        if isinstance(axes, dict):
+            yield from leaves(axes)
+        else:
+            yield name, axes
 
 
 def drawer(seed):

@@ -172,7 +172,8 @@ def remarks_on(exercise, tried, replaced):
     for t in tried:
         if t.forgiven:
             yield t.case.edge
-    if len(exercise.returns) == 1 and any(isinstance(t.given.value, list) for t in tried):
+    lists = any(isinstance(t.given.value, list) for t in tried)
+    if lists and len(exercise.returns) == 1 and not exercise.lists:
         yield f"{exercise.name} gives back a list; the functions that come after it expect a NumPy array."
     if replaced:
         yield f"it replaces {', '.join(replaced)} for everybody; use a name of your own."

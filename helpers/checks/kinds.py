@@ -45,7 +45,8 @@ def recognise(exercise, tried):
         found = recogniser(exercise, pairs)
         if found:
             what, why = found
-            return (what.format(it=name or "the answer", It=name or "The answer"), why)
+            it = name or "the answer"
+            return what.format(it=it, It=it[0].upper() + it[1:] if " " in it else it), why
     return "", ""
 
 
@@ -81,14 +82,15 @@ def same_part(exercise, tried):
     if not bad:
         return None
     i = min(bad)
-    names = list(exercise.returns)
+    names = list(exercise.parts)
+    if names[i] in exercise.free:
+        return None
     name = "" if len(names) == 1 else names[i]
-    if len(bad) > 1:
-        return (
-            "every part of the answer",
-            [(t, w, h) for t, want, have in rows for w, h in zip(want, have, strict=True)],
-        )
-    return name, [(t, want[i], have[i]) for t, want, have in rows]
+    if 1 < len(bad) < len(names):
+        name = f"each of {' and '.join(names[i] for i in sorted(bad))}"
+    elif len(bad) > 1:
+        name = "every part of the answer"
+    return name, [(t, want[i], have[i]) for t, want, have in rows for i in sorted(bad)]
 
 
 def right(exercise, t, want, have):
@@ -375,7 +377,7 @@ def what_holds(exercise, tried, shown):
     want = parts(exercise, shown.expected.value)
     if len(want) > 1:
         good = [
-            n for n, w, h in zip(exercise.returns, want, have, strict=True) if right(exercise, shown, w, h)
+            n for n, w, h in zip(exercise.parts, want, have, strict=True) if right(exercise, shown, w, h)
         ]
         if good:
             found.append(f"{' and '.join(good)} {'is' if len(good) == 1 else 'are'} right.")

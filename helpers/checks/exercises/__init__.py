@@ -3,12 +3,13 @@
 from helpers.checks.exercises import (
     embeddings,
     heads,
+    low_rank,
     many_heads,
     queries_keys_values,
     scores,
     softmax_and_masks,
 )
 
-MODULES = (embeddings, queries_keys_values, scores, softmax_and_masks, heads, many_heads)
+MODULES = (embeddings, queries_keys_values, scores, softmax_and_masks, heads, many_heads, low_rank)
 EXERCISES = tuple(exercise for module in MODULES for exercise in module.EXERCISES)
 BY_NAME = {exercise.name: exercise for exercise in EXERCISES}
