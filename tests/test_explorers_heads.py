@@ -101,6 +101,13 @@ def test_the_title_says_what_the_heads_are_worth():
     assert title.startswith("Without 8 heads: “apples” goes from") and max(after, key=after.get) in title
 
 
+def test_a_head_that_changes_nothing_is_said_to_change_nothing():
+    words = "i love apples . i love tea . i drink"
+    after = by_hand(words, [(1, 3)])[1]
+    assert number(max(after.values())) == number(max(by_hand(words, [])[1].values()))
+    assert "“tea” stays at" in explorers.heads(words, without=[(1, 3)]).picture().title
+
+
 def test_heads_that_do_not_exist_and_texts_that_cannot_be_read_are_refused():
     for arguments, says in ((dict(without=[(2, 0)]), "(2, 0)"), (dict(without=[(0, 4)]), "(0, 4)"),
                             (dict(layer=2), "got 2"), (dict(head=-1), "got -1"),

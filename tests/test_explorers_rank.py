@@ -100,6 +100,15 @@ def test_the_singular_values_stand_as_bars_of_their_size():
     np.testing.assert_allclose(np.array(tall) / tall[0], s / s[0], atol=0.01)
 
 
+def test_the_rank_goes_forth_and_back_and_stops_at_the_ends():
+    explorer = explorers.rank(r=11)
+    seen = []
+    for button in [explorer.on] * 2 + [explorer.back] * 13:
+        button.click()
+        seen.append(explorer.r.value)
+    assert seen == [12, 12, *range(11, -1, -1), 0] and explorer.back.disabled and not explorer.on.disabled
+
+
 def test_heads_are_measured_once():
     explorer = explorers.rank()
     first = explorer.measure()

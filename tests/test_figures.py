@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import figures
-from helpers.figures import flow, heads, style
+from helpers.figures import cache_sizes, cache_step, flow, head_grid, head_sum, heads, style, value_rank
 from helpers.figures.charts import ticks
 from helpers.figures.words import number, numbered, short_number, shorten, table, width, wrap
 
@@ -23,6 +23,9 @@ A = np.tril(rng.dirichlet(np.full(11, 0.3), size=11))
 A /= A.sum(axis=1, keepdims=True)
 S = rng.normal(size=(11, 11)) * 8
 PARTS = A[-1][:, None] * rng.normal(size=(11, 12))
+SUM = (rng.normal(size=(4, 12)), rng.normal(size=(48, 48)), rng.normal(size=(4, 48)))
+RANKS = (np.arange(12, 0, -1) / 12, np.arange(12, -1, -1) / 12, [96 * i for i in range(13)],
+         {"this head cut": np.linspace(0.8, 0.7, 13), "all heads cut": np.linspace(1.9, 0.7, 13)})
 
 PICTURES = {
     "weights": lambda: figures.matrix(A, "Who reads whom", WORDS, WORDS, mark=[10, (10, 3)]),
@@ -50,6 +53,26 @@ PICTURES = {
     "step": lambda: heads.step(3, WORDS, 10, A, "Shares", "A = softmax", WORDS, A.sum(axis=1), "A"),
     "flow of four heads": lambda: flow.multi_head(np.zeros((40, 48)), 4, 12, "Four heads side by side"),
     "flow of one head": lambda: flow.multi_head(np.zeros((3, 4)), 1, 2, "One head"),
+    "head grid": lambda: head_grid.head_grid(WORDS, [np.stack([A] * 4)] * 2, (1, 3), {(1, 3), (0, 0)},
+                                             [("apples", 1, 0.25), ("pears", 0, 0.75)], "Two are off"),
+    "head grid of one word": lambda: head_grid.head_grid(
+        ["<bos>"], [np.ones((4, 1, 1))] * 2, (0, 0), set(), [("i", 0.2, 0.2)], "All on", "A note"),
+    "head grid, most off": lambda: head_grid.head_grid(
+        WORDS, [np.stack([A] * 4)] * 2, (0, 1), {(i, j) for i in (0, 1) for j in range(4)} - {(0, 0)},
+        [(word, 0.5, 0.5) for word in WORDS[1:7]], "Seven are off"),
+    "head sum": lambda: head_sum.head_sum("eats", *SUM, 2, SUM[2][:2].sum(0), SUM[2].sum(0), 0, "Two of 4"),
+    "head sum, last column": lambda: head_sum.head_sum("eats", *SUM, 4, *[SUM[2].sum(0)] * 2, 47, "All"),
+    "value rank 0": lambda: value_rank.value_rank(0, *RANKS, "Nothing is left"),
+    "value rank 6": lambda: value_rank.value_rank(6, *RANKS, "Half is left", "A note"),
+    "value rank 12": lambda: value_rank.value_rank(12, *RANKS, "All is left"),
+    "cache before": lambda: cache_step.cache_step([], None, 0, [(5, 5)] * 3, (0, 0), (0, 0), "Not yet"),
+    "cache step": lambda: cache_step.cache_step(
+        [("loves₂", "kept", "again")] * 11 + [("apples", "new", "new")], "pears", 2, [(10**6, 10**8)] * 30,
+        (2 * 10**6, 2 * 10**8), (10**6, 0), "Twice"),
+    "cache sizes": lambda: cache_sizes.cache_sizes(
+        [("MHA: each head", "2 · 60 layers · 128 KV heads · d_head 128 · 131 072 tokens · 4 bytes · batch 64",
+          65970697666560, 7864320, False),
+         ("Latent: d_c + d_r", "60 layers · (d_c 512 + d_r 64)", 1159641169920, 138240, True)], "Two", "N"),
     "flow of six heads": lambda: flow.multi_head(np.zeros((40, 60)), 6, 10, "Six heads"),
 }
 

@@ -66,7 +66,8 @@ class Heads(Reading):
         if not off:
             title = f"{asks} the eight heads together expect “{before[0]}”: {number(p[ids[0]])}"
         else:
-            falls = f"“{before[0]}” goes from {number(p[ids[0]])} to {number(q[ids[0]])}"
+            was, now = number(p[ids[0]]), number(q[ids[0]])
+            falls = f"“{before[0]}” " + (f"stays at {was}" if was == now else f"goes from {was} to {now}")
             turned = "" if before[0] == after[0] else f"; now “{after[0]}” is likeliest"
             title = f"{head_grid.without(off).capitalize()}: {falls}{turned}"
         patterns = [layer.A[:, first:, first:] for layer in self.trace.layers]       # (h, shown, shown) each

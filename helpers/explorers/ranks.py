@@ -3,7 +3,7 @@
 import numpy as np
 
 from helpers import tiny_model
-from helpers.explorers.base import Explorer, choice, slider
+from helpers.explorers.base import Explorer, choice, slider, stepper
 from helpers.figures import value_rank
 from helpers.figures.words import number
 from helpers.tiny_model.value_ranks import best_map, losses, value_map
@@ -19,7 +19,8 @@ class Rank(Explorer):
         self.layer = choice("layer", range(len(self.model.layers)), layer)
         self.head = choice("head", range(self.model.n_heads), head)
         self.r = slider("rank r", self.model.d_v, r, "how many singular values are kept")
-        self.assemble([self.layer, self.head], [self.r])
+        self.back, self.on = stepper(self.r)
+        self.assemble([self.layer, self.head], [self.r, self.back, self.on])
 
     def measure(self):
         """The chosen head's singular values (d_v,), errors (d_v + 1,), numbers (d_v + 1,), and losses."""
