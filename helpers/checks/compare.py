@@ -72,10 +72,8 @@ def pieces_of(exercise, returns, value):
             "parts", (f"{exercise.name} gave back one thing, where {wanted(returns)} are expected.",)
         )
     if len(value) != len(returns):
-        return Fault(
-            "parts",
-            (f"{exercise.name} gave back {len(value)} things, where {wanted(returns)} are expected.",),
-        )
+        have = f"{len(value)} things" if isinstance(value, list) else f"one array of shape {value.shape}"
+        return Fault("parts", (f"{exercise.name} gave back {have}, where {wanted(returns)} are expected.",))
     pieces = []
     for (name, axes), piece in zip(returns.items(), value, strict=True):
         inner = [(name, piece)] if not isinstance(axes, dict) else inside(name, axes, piece)
@@ -88,10 +86,10 @@ def pieces_of(exercise, returns, value):
 def inside(name, returns, value):
     """The pieces of a part that has parts itself; or a `Fault`."""
     names = ", ".join(returns)
-    if not isinstance(value, (list, np.ndarray)) or np.ndim(value) == 0 and not isinstance(value, list):
+    if not isinstance(value, list) and not (isinstance(value, np.ndarray) and value.ndim):
         have = "None" if value is None else "one thing"
     elif len(value) != len(returns):
-        have = f"of {len(value)} things"
+        have = f"{len(value)} things" if isinstance(value, list) else f"one array of shape {value.shape}"
     else:
         return list(zip(returns, value, strict=True))
     return Fault("parts", (f"{name}, the part of the answer, is {have}; ({names}) is expected.",), name)

@@ -201,7 +201,8 @@ def agreement(exercise, t, wrong):
         return 0
     a, b = parts(exercise, given.value), parts(exercise, wrong.value)
     if not isinstance(a, list) or not isinstance(b, list):
-        return EXACT if not isinstance(a, list) and not isinstance(b, list) and a.kind == b.kind else 0
+        faults = not isinstance(a, list) and not isinstance(b, list)
+        return EXACT if faults and (a.kind, a.lines) == (b.kind, b.lines) else 0
     if [x.shape for x in a] != [x.shape for x in b]:
         return 0
     if exercise.whole and [x.dtype.kind == "f" for x in a] != [x.dtype.kind == "f" for x in b] and a[0].size:

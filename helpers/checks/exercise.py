@@ -42,7 +42,13 @@ class Case:
     @cached_property
     def size(self):
         """How many numbers or words a reader would have to look at."""
-        return sum(np.size(list(a) if isinstance(a, dict) else a) for a in self.arguments)
+        return sum(map(numbers_in, self.arguments))
+
+
+def numbers_in(value):
+    if isinstance(value, (list, tuple)):
+        return sum(map(numbers_in, value))
+    return len(value) if isinstance(value, dict) else np.size(value)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from helpers.checks.exercises import (
     embeddings,
     heads,
+    kv_cache,
     low_rank,
     many_heads,
     queries_keys_values,
@@ -10,6 +11,6 @@ from helpers.checks.exercises import (
     softmax_and_masks,
 )
 
-MODULES = (embeddings, queries_keys_values, scores, softmax_and_masks, heads, many_heads, low_rank)
+MODULES = (embeddings, queries_keys_values, scores, softmax_and_masks, heads, many_heads, low_rank, kv_cache)
 EXERCISES = tuple(exercise for module in MODULES for exercise in module.EXERCISES)
 BY_NAME = {exercise.name: exercise for exercise in EXERCISES}

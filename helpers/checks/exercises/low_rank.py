@@ -100,8 +100,8 @@ def not_the_best(expected, given, W, r, *_):
     if np.shape(given) != np.shape(W) or np.shape(expected) != np.shape(W) or not np.isfinite(given).all():
         return None
     rank = np.linalg.matrix_rank(given, tol=1e-8 * max(np.abs(given).max(), 1))
-    if rank > r:
-        return None
+    if rank > r or np.allclose(given, expected * (given * expected).sum() / (expected**2).sum()):
+        return None                                        # it is the best one times a factor
     return (f"The product has rank {rank}, but it is not the closest one: the squares of what is left over "
             f"add up to {left_over(W, given):.3g}, and {left_over(W, expected):.3g} can be had.",
             "Not any r directions do: those of the largest singular values leave least.", BEST)
@@ -135,6 +135,8 @@ LOW_RANK_FACTORS = Exercise(
                 "A slice leaves out its end: the first r are [:r].", BEST),
         Mistake("not_cut", dict(kept=lambda r, s: slice(None)), "nothing is cut off: all directions are kept",
                 "The product is then W itself, and nothing has become thinner.", BEST),
+        Mistake("no_factors", dict(finish=lambda A, B, W, r: A @ B), "the product itself is returned",
+                "It is the two thin factors that save numbers; their product is as large as W.", BEST),
         Mistake("order_swapped", dict(finish=lambda A, B, W, r: (B, A)), "the two factors come as B, A",
                 "The tall one stands on the left: (m, r) @ (r, k).", BEST),
         Mistake("s_on_rows", dict(factors=s_on_rows),
@@ -243,6 +245,10 @@ PER_HEAD_UPDATES = Exercise(
         Mistake("running_total", dict(write=lambda H, blocks: each_alone(H, blocks).cumsum(0)),
                 "an update holds those of the heads before it as well, and the total adds up all of these",
                 "Each update is what one head writes, alone.", ADD_UP),
+        Mistake("no_total", dict(finish=lambda updates, total: updates), "the updates come without their sum",
+                "The exercise asks for both: the updates and their sum.", ADD_UP),
+        Mistake("total_alone", dict(finish=lambda updates, total: total), "the sum comes without the updates",
+                "The exercise asks for both: the updates and their sum.", ADD_UP),
         Mistake("order_swapped", dict(finish=lambda updates, total: (total, updates)),
                 "the total comes first", "The exercise asks for the updates first, then their sum.", ADD_UP),
         Mistake("tokens_first", dict(finish=lambda updates, total: (updates.swapaxes(0, 1), total)),
@@ -337,6 +343,9 @@ def sum_basis(W_q, W_k, W_v):
 
 
 def not_the_best_shared(expected, given, W_q, W_k, W_v, r):
+    if np.shape(given) == np.shape(expected) == (r, r) and np.allclose(expected, np.eye(r)):
+        return ("The columns of B are not orthonormal: of length 1 and at right angles.",
+                "In an orthonormal basis the coefficients are Bᵀ W, and nothing is counted twice.", SHARED)
     for W in (W_q, W_k, W_v):
         if np.shape(W) == np.shape(expected) == np.shape(given) and np.isfinite(given).all():
             if np.linalg.matrix_rank(given, tol=1e-8) <= r:
