@@ -81,6 +81,24 @@ def test_the_formula_counts_chunks_too():
         assert multiply_adds(MODEL, end - start, end) == counted(trace, end)
 
 
+def test_bars_are_as_long_as_the_work_and_pale_for_the_steps_to_come():
+    explorer = explorers.cache(n_new=4, step=3)
+    nodes = ET.fromstring(drawing(explorer)).iter("{http://www.w3.org/2000/svg}rect")
+    rects = [(n.get("fill"), *(float(n.get(k, 1)) for k in ("fill-opacity", "width", "height"))) for n in nodes]
+    level = [rect for rect in rects if rect[3] == 12]
+    steps = [rect for rect in rects if rect[2] == 16]
+    work = explorer.counts()
+    pairs = [work[2], [sum(both[c] for both in work[:3]) for c in (0, 1)], (1, 0)]
+    for i, pair in enumerate(pairs):
+        long = [rect[2] for rect in level[2 * i:2 * i + 2]]
+        assert [round(x / max(long), 2) for x in long] == [round(v / max(pair), 2) for v in pair]
+        assert [rect[0] for rect in level[2 * i:2 * i + 2]] == ["var(--sa-positive)", "var(--sa-negative)"]
+    assert [rect[1] for rect in steps] == [1] * 6 + [0.25] * 2
+    most = max(max(both) for both in work)
+    shares = [value / most for both in work for value in both]
+    assert all(abs(rect[3] / 76 - share) < 0.01 for rect, share in zip(steps, shares, strict=True))
+
+
 def test_before_the_first_step_nothing_is_computed():
     picture = explorers.cache(step=0).picture()
     assert "nothing computed yet" in picture.title and "written" not in picture.text

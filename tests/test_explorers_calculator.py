@@ -55,6 +55,8 @@ def test_every_control_at_its_least_middle_and_greatest(name):
         so = [row[0] for row in rows if row[1]]
         kind = 3 if m.latent else 0 if m.n_kv_heads == m.n_heads else 2 if m.n_kv_heads == 1 else 1
         assert so == ([rows[kind][0]] if kind != 1 or g == m.n_kv_heads else [])
+        less = rows[0][2] / rows[2][2]
+        assert less == 1 or any(word.endswith(f"a token, {less:.1f} times less") for word in words)
         as_published = t * v * b * m.n_layers * (d_c + d_r if m.latent else 2 * m.n_kv_heads * m.d_head)
         assert explorer.picture().title.startswith(f"{name}: {size_text(as_published)} for")
         assert ("It is published with" in explorer.picture().text) == (not so)
@@ -67,6 +69,15 @@ def test_the_bytes_are_those_of_arrays():
     cache.append(*([[[1.0] * m.d_head] * 50] * m.n_kv_heads for _ in "KV"))
     rows = shown(explorers.cache_calculator("SmolLM2-135M", n_tokens=50))
     assert rows[1][2] == m.n_layers * cache.nbytes
+
+
+@pytest.mark.parametrize("name, a_token, d_attention", [
+    ("GPT-3", 4608, 12288), ("Llama 2 7B", 512, 4096), ("Llama 3 8B", 128, 4096), ("Llama 3 70B", 320, 8192),
+    ("PaLM 540B", 118, 12288), ("SmolLM2-135M", 22.5, 576)])
+def test_published_sizes_give_the_kib_a_token_and_the_width_of_all_heads(name, a_token, d_attention):
+    m = PUBLISHED[name]
+    assert cache_bytes(m.n_layers, m.n_heads, m.n_kv_heads, m.d_head, 1) == a_token * 1024
+    assert m.n_heads * m.d_head == d_attention and m.n_heads % m.n_kv_heads == 0
 
 
 def test_deepseek_v2_keeps_what_its_paper_says():

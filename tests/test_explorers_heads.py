@@ -74,8 +74,10 @@ def test_every_state_shows_what_is_computed_by_hand(text, off):
             assert cell[-1] == ("off" if at in off else "on")
             row = pattern[-1, first:]
             assert abs(row[names.index(cell[4])] - row.max()) < 0.0101 and cell[5] == number(row.max())
+        drawn = [node.text for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
         for line in words:
             word, *shares = line.split()
+            assert word in drawn and " → ".join(shares) in drawn
             expected = [before[word], after[word]] if off else [before[word]]
             np.testing.assert_allclose([float(s) for s in shares], expected, atol=0.0051)
         listed = {line.split()[0] for line in words}
@@ -91,6 +93,15 @@ def test_switches_act_one_by_one_and_are_all_put_back_by_one_button():
     assert len(count) == 8 and explorer.off == set(ALL)
     explorer.all_on.click()
     assert len(count) == 9 and explorer.off == set() and drawing(explorer) == at_first
+
+
+def test_a_new_text_is_read_without_the_heads_that_are_off():
+    explorer, typed = explorers.heads("i love you", without=[(0, 1), (1, 1)]), "the cats near the dog"
+    explorer.text.value = typed
+    patterns, after = by_hand(typed, [(0, 1), (1, 1)])
+    shares = [line.split() for line in shown(explorer)[2]]
+    assert shares and all(abs(float(row[2]) - after[row[0]]) < 0.0051 for row in shares)
+    np.testing.assert_allclose(explorer.trace.layers[1].A[3], patterns[1, 3])
 
 
 def test_the_title_says_what_the_heads_are_worth():
