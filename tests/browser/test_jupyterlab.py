@@ -151,7 +151,7 @@ def test_a_wrong_answer_is_named_the_right_one_passes_and_progress_shows_it(page
     run(page, "check(scaled_scores)")
     expect(check).to_contain_text("✓")
     table = run(page, "progress()").locator(".jp-OutputArea")
-    expect(table).to_contain_text("1 of 11 exercises solved")
+    expect(table).to_contain_text(re.compile(r"\b1 of \d+ exercises solved"))
 
     page.keyboard.press("Control+s")
     expect(page.locator(".lm-TabBar-tab.jp-mod-current.jp-mod-dirty")).to_have_count(0)
