@@ -84,7 +84,8 @@ def test_the_formula_counts_chunks_too():
 def test_bars_are_as_long_as_the_work_and_pale_for_the_steps_to_come():
     explorer = explorers.cache(n_new=4, step=3)
     nodes = ET.fromstring(drawing(explorer)).iter("{http://www.w3.org/2000/svg}rect")
-    rects = [(n.get("fill"), *(float(n.get(k, 1)) for k in ("fill-opacity", "width", "height"))) for n in nodes]
+    sizes = ("fill-opacity", "width", "height")
+    rects = [(node.get("fill"), *(float(node.get(k, 1)) for k in sizes)) for node in nodes]
     level = [rect for rect in rects if rect[3] == 12]
     steps = [rect for rect in rects if rect[2] == 16]
     work = explorer.counts()
