@@ -10,7 +10,9 @@ import nbformat
 import numpy as np
 import pytest
 import right_answers
+import right_answers_layers  # noqa: F401  (joins right_answers.ANSWERS)
 import wrong_answers
+import wrong_answers_layers  # noqa: F401  (joins wrong_answers.ANSWERS)
 
 from helpers.checks import judge, run
 from helpers.checks.diagnose import diagnose

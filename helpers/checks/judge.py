@@ -60,8 +60,15 @@ def judge(exercise, function, may_blame=False):
         outcomes, replaced = process.run_apart(bound(exercise, function), exercise.inputs)
     except process.CannotCarry as err:
         return unusable(name, f"{name} was not run: {err}.")
-    except (OSError, RuntimeError) as err:
+    except RuntimeError as err:
         return unusable(name, f"{name} was not run: {err}.")
+    except OSError as err:
+        return unusable(
+            name,
+            f"{name} was not run: the process that runs the checks could not be started "
+            f"({(err.strerror or str(err)).lower()}). Has the course's folder, or its Python, been moved or "
+            "deleted since this notebook was opened? Then open it again from where it is now.",
+        )
     if is_empty(function) and outcomes[0].error is None and outcomes[0].value is None:
         return Report(name, "not written", "not written yet")
     first = outcomes[0].error

@@ -237,17 +237,27 @@ def sign_or_shift(exercise, pairs):
     return None
 
 
+def row_axis(w):
+    """The axis that counts rows, whatever stands in front of it."""
+    return max(w.ndim - 2, 0)
+
+
+def without(w, place, axis):
+    return np.delete(w, place, axis) if w.ndim else w
+
+
 MOVES = (
-    ("{It} has its rows in reverse order.", lambda w, t: w[::-1]),
+    ("{It} has its rows in reverse order.", lambda w, t: np.flip(w, row_axis(w)) if w.ndim else w),
     ("{It} has its columns in reverse order.", lambda w, t: w[..., ::-1]),
-    ("{It} has its rows moved down by one.", lambda w, t: np.roll(w, 1, 0)),
-    ("{It} has its rows moved up by one.", lambda w, t: np.roll(w, -1, 0)),
+    ("{It} has its first axis in reverse order.", lambda w, t: w[::-1]),
+    ("{It} has its rows moved down by one.", lambda w, t: np.roll(w, 1, row_axis(w))),
+    ("{It} has its rows moved up by one.", lambda w, t: np.roll(w, -1, row_axis(w))),
     ("{It} has its columns moved right by one.", lambda w, t: np.roll(w, 1, -1)),
     ("{It} has its columns moved left by one.", lambda w, t: np.roll(w, -1, -1)),
-    ("{It} has its rows sorted.", lambda w, t: np.sort(w, 0)),
+    ("{It} has its rows sorted.", lambda w, t: np.sort(w, row_axis(w))),
     ("{It} has the numbers of each row sorted.", lambda w, t: np.sort(w, -1)),
-    ("The first row is missing from {it}.", lambda w, t: w[1:]),
-    ("The last row is missing from {it}.", lambda w, t: w[:-1]),
+    ("The first row is missing from {it}.", lambda w, t: without(w, 0, row_axis(w))),
+    ("The last row is missing from {it}.", lambda w, t: without(w, -1, row_axis(w))),
     ("The first column is missing from {it}.", lambda w, t: w[..., 1:]),
     ("The last column is missing from {it}.", lambda w, t: w[..., :-1]),
 )

@@ -79,6 +79,18 @@ def by_eigenvalues(W, r):
     return vectors[:, own] * values[own], vectors[:, own].T
 
 
+def by_eigh(side):
+    """The first r eigenvectors of W Wᵀ or Wᵀ W as np.linalg.eigh gives them: those of the smallest."""
+    def factors(W, r):
+        W = np.asarray(W, float)
+        if side == "left":
+            basis = np.linalg.eigh(W @ W.T)[1][:, :r]
+            return basis, basis.T @ W
+        basis = np.linalg.eigh(W.T @ W)[1][:, :r]
+        return W @ basis, basis.T
+    return factors
+
+
 def smallest(r, s):
     return slice(len(s) - r, len(s))
 
@@ -127,6 +139,12 @@ LOW_RANK_FACTORS = Exercise(
         Mistake("smallest", dict(kept=smallest), "the smallest singular values are kept",
                 "np.linalg.svd gives the largest first (np.linalg.eigh gives the smallest first). What is "
                 "left out should be as little as can be.", BEST),
+        Mistake("smallest_of_left", dict(factors=by_eigh("left")), "the first r eigenvectors of W Wᵀ are "
+                "kept", "np.linalg.eigh gives the smallest eigenvalues first; the last r are those that "
+                "matter.", BEST),
+        Mistake("smallest_of_right", dict(factors=by_eigh("right")), "the first r eigenvectors of Wᵀ W are "
+                "kept", "np.linalg.eigh gives the smallest eigenvalues first; the last r are those that "
+                "matter.", BEST),
         Mistake("second_onwards", dict(kept=second_onwards), "the largest singular value is left out",
                 "Python counts from 0: the first r are s[:r].", BEST),
         Mistake("one_too_few", dict(kept=lambda r, s: slice(0, r - 1)), "one direction too few is kept",
@@ -211,6 +229,10 @@ PER_HEAD_UPDATES = Exercise(
     mistakes=(
         Mistake("transposed", dict(blocks=lambda W_o, h, d_v: row_blocks(W_o.T, h, d_v)),
                 "the heads get columns of W_o in place of rows",
+                "A head's numbers are multiplied with rows of W_o; its columns are what is written to.",
+                STACK),
+        Mistake("transpose_reshaped", dict(blocks=lambda W_o, h, d_v: list(W_o.T.reshape(h, d_v, -1))),
+                "W_o is transposed before it is cut into blocks",
                 "A head's numbers are multiplied with rows of W_o; its columns are what is written to.",
                 STACK),
         Mistake("columns_as_they_are",
