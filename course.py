@@ -383,6 +383,7 @@ def test(arguments):
     python = environment(tests=True)
     with tempfile.TemporaryDirectory() as folder:
         env = dict(course_variables(), COURSE_PROGRESS=str(Path(folder, "progress.json")))
+        env.setdefault("OPENBLAS_NUM_THREADS", "1")      # the matrices are small: a second one only waits
         return run([python, "-m", "pytest"] + arguments, env)
 
 

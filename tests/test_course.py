@@ -26,7 +26,8 @@ CAPTURED = {"capture_output": True, "encoding": "utf-8"}
 # What the stand-ins do: tell how they were called, as one line of JSON.
 TELL = """
 import json, os, sys
-names = ("PYTHONPATH", "JUPYTER_CONFIG_PATH", "JUPYTERLAB_WORKSPACES_DIR", "COURSE_PROGRESS")
+names = ("PYTHONPATH", "JUPYTER_CONFIG_PATH", "JUPYTERLAB_WORKSPACES_DIR", "COURSE_PROGRESS",
+         "OPENBLAS_NUM_THREADS")
 print(json.dumps({"program": __name__, "file": __file__, "arguments": sys.argv[1:], "python": sys.executable,
                   "folder": os.getcwd(), **{name: os.environ.get(name) for name in names}}), flush=True)
 """
@@ -222,6 +223,12 @@ def test_test_keeps_a_readers_progress_out_of_it(moved, course):
     told(course(moved, "test"))
     progress = Path(told(course(moved, "test"))["COURSE_PROGRESS"])
     assert not progress.is_relative_to(moved) and not progress.parent.exists()
+
+
+def test_test_computes_on_one_thread_unless_told_otherwise(moved, course, monkeypatch):
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert told(course(moved, "test"))["OPENBLAS_NUM_THREADS"] == "1"
+    assert told(course(moved, "test", OPENBLAS_NUM_THREADS="2"))["OPENBLAS_NUM_THREADS"] == "2"
 
 
 def test_exercises_and_progress_call_their_modules(set_up, course):
