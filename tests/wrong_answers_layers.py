@@ -260,7 +260,7 @@ def generate_twice_wrong(prompt_ids, n_new, model):
     return generated(prompt_ids, n_new, model, score=lambda x, E: -(E @ x))[len(prompt_ids):]
 
 
-@wrong("generate_with_cache", says="whole numbers")
+@wrong("generate_with_cache", "float_ids", says="whole numbers")
 def generate_floats(prompt_ids, n_new, model):
     return np.concatenate([generated(prompt_ids, n_new, model), np.empty(0)])
 

@@ -141,7 +141,7 @@ def fitting_pair(exercise, tried):
             continue  # they replace the same step
         function = exercise.with_mistakes(*pair)
         if exercise.canonical is None:
-            if any(match(exercise, t, exercise.outcome(function, t.case)) == 0 for t in tried[:2]):
+            if any(match(exercise, t, exercise.outcome(function, t.case)) < LOOSE for t in tried):
                 continue
         outcomes = exercise.outcomes(function)
         doubts = fit(exercise, tried, [outcomes[i] for i in positions(exercise, tried)])
@@ -202,7 +202,9 @@ def agreement(exercise, t, wrong):
     a, b = parts(exercise, given.value), parts(exercise, wrong.value)
     if not isinstance(a, list) or not isinstance(b, list):
         faults = not isinstance(a, list) and not isinstance(b, list)
-        return EXACT if faults and (a.kind, a.lines) == (b.kind, b.lines) else 0
+        if not faults or a.kind != b.kind:
+            return 0
+        return EXACT if a.lines == b.lines else LOOSE
     if [x.shape for x in a] != [x.shape for x in b]:
         return 0
     if exercise.whole and [x.dtype.kind == "f" for x in a] != [x.dtype.kind == "f" for x in b] and a[0].size:

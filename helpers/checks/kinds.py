@@ -193,7 +193,7 @@ def factor(exercise, pairs):
                 ):
                     return (
                         f"{{It}} is {text.format(name)} times too {way}.",
-                        "The pattern is right, only its size is not, and softmax looks at size.",
+                        "The pattern is right, only its size is not: look at what you divide or multiply by.",
                     )
             fixed = [f / function(sizes[name]) for sizes, f in factors if sizes.get(name, 0) > 0]
             if (

@@ -141,7 +141,7 @@ def simple(value, depth=3):
             return Strange(f"an array of dtype {value.dtype}{what_is_inside(value)}")
         if value.size > SIZE_LIMIT:
             return Strange(f"an array of shape {value.shape}", "It should be far smaller.")
-        return value
+        return value.copy()  # the function may go on to write into it
     if isinstance(value, (list, tuple)) and depth and len(value) <= SIZE_LIMIT:
         parts = [simple(part, depth - 1) for part in value]
         strange = next((p for p in parts if isinstance(p, Strange)), None)

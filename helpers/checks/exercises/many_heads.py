@@ -96,7 +96,7 @@ SPLIT_HEADS = Exercise(
                 "Neighbouring columns then end up in different heads.", SPLIT),
         Mistake("interleaved", dict(cut=lambda X, h: X.reshape(len(X), -1, h),
                                     turn=lambda H: H.transpose(2, 0, 1)),
-                "head r takes every h-th column, r, r + h, r + 2h, …",
+                "head r takes every h-th column: r, r + h and so on",
                 "In this course a head owns neighbouring columns; weights made one way cannot be read the "
                 "other way.", SPLIT),
         Mistake("sizes_swapped", dict(cut=lambda X, h: X.reshape(len(X), -1, h)),
@@ -169,7 +169,7 @@ MERGE_HEADS = Exercise(
         Mistake("swap_only", dict(join=same), "tokens and heads have changed places and nothing is joined",
                 "(n, h, d_k) is half the way: a reshape must still join the last two axes.", MERGE),
         Mistake("interleaved", dict(join=lambda H: H.swapaxes(1, 2).reshape(len(H), -1)),
-                "the first numbers of all heads come first, then the second ones, …",
+                "the first numbers of all heads come first, then all second ones, and so on",
                 "A head's numbers must stand together, because its rows of W_o do.", MERGE),
         Mistake("fortran", dict(turn=same, join=lambda H: H.reshape((H.shape[1], -1), order="F")),
                 'the array is read in the opposite order (order="F")',
@@ -419,8 +419,8 @@ MULTI_HEAD = Exercise(
 
 def mix_all(W, N):
     """A sublayer: mixes features and tokens, is not linear, and does not give 0 for 0."""
-    N = np.asarray(N)
-    return np.tanh(N @ W) + N.mean(axis=0) / 2 + 0.25
+    rows = np.atleast_2d(N)
+    return (np.tanh(rows @ W) + rows.mean(axis=0) / 2 + 0.25).reshape(np.shape(N))
 
 
 def unchanged(N):
@@ -428,14 +428,17 @@ def unchanged(N):
 
 
 def norm_cases():
-    draw = drawer(44)
+    plain_draw = drawer(44)
+
+    def draw(*shape, spread=4.0, **more):                  # so large that eps does not show
+        return plain_draw(*shape, spread=spread, **more)
     flat = draw(3, 4)
     flat[1] = 2.0
 
     def case(kind, x, sublayer=None, eps=None, plain=False, **more):
         d = x.shape[1]
-        gamma, beta = (np.ones(d), np.zeros(d)) if plain else (draw(d) + 1.5, draw(d))
-        f = sublayer or partial(mix_all, draw(d, d))
+        gamma, beta = (np.ones(d), np.zeros(d)) if plain else (draw(d, spread=1) + 1.5, draw(d, spread=1))
+        f = sublayer or partial(mix_all, draw(d, d, spread=1))
         n, d = x.shape
         says = f"{n} token{'s' if n > 1 else ''}, d = {d}" + (f", eps = {eps}" if eps else "")
         says += ", sublayer = " + ("lambda N: N" if sublayer else "a function that mixes tokens and features")
@@ -444,10 +447,10 @@ def norm_cases():
     return [
         case("", draw(4, 3)),
         case("as many tokens as features", draw(3, 3)),
-        case("numbers close together", (0.001 * draw(3, 4)).round(6)),
-        case("a large eps", draw(3, 4), eps=0.1),
+        case("numbers close together", (0.001 * draw(3, 4, spread=1)).round(6)),
+        case("a large eps", draw(3, 4, spread=1), eps=0.1),
         case("a row of equal numbers", flat),
-        case("one token", draw(1, 5, spread=3)),
+        case("one token", draw(1, 5)),
         case("a mean far from 0", draw(3, 4) + 20),
         case("gamma 1, beta 0", draw(2, 4), plain=True),
         case("a sublayer that changes nothing", draw(3, 4), unchanged),
