@@ -21,7 +21,7 @@ CSS = live_css() + """
 .sa-picture svg{display:block}
 .sa-larger svg{zoom:1.5;max-width:none!important}
 .sa-controls{flex-flow:row wrap!important;align-items:center;gap:2px 18px}
-.sa-controls .widget-label{width:auto!important;min-width:40px;margin-right:6px;text-align:left}
+.sa-controls .widget-label{width:auto!important;min-width:40px;flex-shrink:0;margin-right:6px;text-align:left}
 .sa-controls .widget-toggle-buttons{display:flex;align-items:baseline;width:auto;margin:2px;overflow:visible}
 .sa-controls button{width:auto!important;min-width:32px;padding:0 9px}
 .sa-controls button.mod-active{background:var(--sa-ink);color:var(--sa-surface);box-shadow:none}

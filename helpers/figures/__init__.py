@@ -1,8 +1,8 @@
 """Pictures of what attention computes: arrays in, a `Picture` out.
 
-Read `style` (colours and sizes), then `arrays` (matrices, token strips, pipelines), `charts`, `heads` (one
-head at work, for the explorers), and `flow` (the way through a layer). `svg` and `words` are what they draw
-and write with.
+Read `style` (colours and sizes), then `arrays` (matrices, token strips, pipelines), `charts`, and `flow` (the
+way through a layer). Behind the explorers stand `heads` (one head at work), `head_grid` (all heads),
+`head_sum`, `value_rank`, `cache_step` and `cache_sizes`. `svg` and `words` are what they draw and write with.
 """
 
 from helpers.figures.arrays import matrices, matrix, pipeline, tokens
