@@ -57,6 +57,7 @@ def test_wrong_answer_of_the_catalogue(entry):
     assert not report.passed
     assert report.mistakes == tuple(filter(None, [entry["named"]])), report.message
     assert report.diagnosis and report.why and report.read
+    assert "something else is wrong too" not in report.diagnosis
 
 
 def test_two_wrong_answers_get_the_same_diagnosis_only_when_they_are_twins():

@@ -127,7 +127,7 @@ class Bounded(io.TextIOBase):
         return self.kept + (f"\n… and {more:,} more characters" if more else "")
 
 
-def simple(value, depth=3):
+def simple(value, depth=5):
     """The answer as arrays, numbers, strings and lists of these; `Strange` for anything else."""
     if value is None or isinstance(value, (bool, int, float, str)) and type(value).__module__ == "builtins":
         return value if not isinstance(value, (int, str)) or isinstance(value, bool) else bounded(value)

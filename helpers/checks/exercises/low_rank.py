@@ -107,13 +107,17 @@ def left_over(W, A_B):
     return float(((W - A_B) ** 2).sum())
 
 
+def is_multiple(A, B):
+    return np.allclose(A, B * (A * B).sum() / (B**2).sum())
+
+
 def not_the_best(expected, given, W, r, *_):
     """For a product of the right shape that is not the best one."""
     if np.shape(given) != np.shape(W) or np.shape(expected) != np.shape(W) or not np.isfinite(given).all():
         return None
     rank = np.linalg.matrix_rank(given, tol=1e-8 * max(np.abs(given).max(), 1))
-    if rank > r or np.allclose(given, expected * (given * expected).sum() / (expected**2).sum()):
-        return None                                        # it is the best one times a factor
+    if rank > r or is_multiple(given, expected):
+        return None
     return (f"The product has rank {rank}, but it is not the closest one: the squares of what is left over "
             f"add up to {left_over(W, given):.3g}, and {left_over(W, expected):.3g} can be had.",
             "Not any r directions do: those of the largest singular values leave least.", BEST)
@@ -370,7 +374,7 @@ def not_the_best_shared(expected, given, W_q, W_k, W_v, r):
                 "In an orthonormal basis the coefficients are Bᵀ W, and nothing is counted twice.", SHARED)
     for W in (W_q, W_k, W_v):
         if np.shape(W) == np.shape(expected) == np.shape(given) and np.isfinite(given).all():
-            if np.linalg.matrix_rank(given, tol=1e-8) <= r:
+            if np.linalg.matrix_rank(given, tol=1e-8) <= r and not is_multiple(given, expected):
                 return ("The basis has r directions, but not those that fit the three together best.",
                         "Together means: side by side in one wide matrix, and the directions of its largest "
                         "singular values.", SHARED)

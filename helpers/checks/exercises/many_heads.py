@@ -77,7 +77,7 @@ SPLIT_HEADS = Exercise(
     "4.1", "split_heads", "04", right.split_heads,
     arguments={"X": ("n", "width"), "n_heads": ()}, returns={"H": ("h", "n", "d_k")},
     cases=split_cases, steps=split_steps,
-    passed="Every head has its own columns of every token now, and nothing was copied to get there.",
+    passed="Every head has its own few columns now, of every token.",
     mistakes=(
         Mistake("no_swap", dict(turn=same), "the heads are cut and never brought to the front: (n, h, d_k)",
                 "Every step after this one works on the last two axes, and those must be tokens and features "
