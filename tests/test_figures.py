@@ -209,6 +209,12 @@ def test_words_that_come_twice_are_told_apart_and_only_they():
     assert once == ["a₁", "b", "a₂", "."] and numbered(once) == once
 
 
+def test_two_of_the_same_word_stay_apart_when_shortened():
+    short = [shorten(word, 40, 13) for word in ("strawberries₁", "strawberries₂")]
+    assert short[0] != short[1] and all(width(words, 13) <= 40 for words in short)
+    assert [words[-2:] for words in short] == ["…₁", "…₂"]
+
+
 def test_text_is_shortened_wrapped_and_aligned():
     assert shorten("apples", 200, 13) == "apples"
     short = shorten("a" * 80, 100, 13)

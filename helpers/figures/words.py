@@ -52,13 +52,18 @@ def width(text, size):
 
 
 def shorten(text, room, size):
-    """`text`, or as much of its front as fits into `room` px and an ellipsis."""
+    """`text`, or as much of its front as fits into `room` px and an ellipsis.
+
+    The small number at the end of a word that stands twice ("loves₂") is kept: it tells the two apart.
+    """
     text = str(text)
     if width(text, size) <= room:
         return text
-    while text and width(text + "…", size) > room:
-        text = text[:-1]
-    return text + "…"
+    word = text.rstrip("₀₁₂₃₄₅₆₇₈₉")
+    end = "…" + text[len(word):]
+    while word and width(word + end, size) > room:
+        word = word[:-1]
+    return word + end
 
 
 def wrap(text, room, size):
