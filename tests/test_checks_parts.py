@@ -114,3 +114,24 @@ def test_a_sublayer_called_token_by_token_is_named():
             rows.append(row + sublayer((row - row.mean()) / np.sqrt(row.var() + eps) * gamma + beta))
         return np.array(rows)
     assert run("pre_norm_residual", pre_norm_residual).mistakes == ("row_by_row",)
+
+
+def test_one_list_in_place_of_two_parts_is_named_whatever_its_length():
+    def per_head_updates(H, W_o):
+        return [Z @ block for Z, block in zip(H, np.split(W_o, len(H)), strict=True)]
+    report = run("per_head_updates", per_head_updates)
+    assert report.mistakes == ("no_total",) and "something else" not in report.diagnosis
+
+
+def test_a_count_of_bytes_is_exact():
+    right = BY_NAME["cache_bytes"].reference
+
+    def nearly(*sizes, bytes_per_value=2, batch=1):
+        return right(*sizes, bytes_per_value=bytes_per_value, batch=batch) * (1 + 1e-9)
+    assert run("cache_bytes", nearly).state == "wrong"
+
+
+def test_one_number_is_not_said_to_be_right_up_to_a_factor():
+    right = BY_NAME["cache_bytes"].reference
+    report = run("cache_bytes", lambda *sizes, **more: 1 + right(*sizes, **more))
+    assert report.diagnosis == "Every entry of the answer is 1.000 too large."

@@ -83,8 +83,6 @@ def same_part(exercise, tried):
         return None
     i = min(bad)
     names = list(exercise.parts)
-    if names[i] in exercise.free:
-        return None
     name = "" if len(names) == 1 else names[i]
     if 1 < len(bad) < len(names):
         name = f"each of {' and '.join(names[i] for i in sorted(bad))}"
@@ -211,6 +209,8 @@ def factor(exercise, pairs):
             f"{{It}} is {number(factors[0][1])} times what it should be, on every input.",
             "The pattern is right, only its size is not.",
         )
+    if all(want.size == 1 for _, want, _ in pairs):  # one number is always a factor away from another
+        return None
     return (
         "{It} is right up to one factor, and that factor changes from input to input.",
         "The pattern is right, only its size is not: look at what you divide or multiply by.",
