@@ -377,6 +377,8 @@ def test_a_process_that_does_not_start_gets_a_sentence(monkeypatch):
     monkeypatch.setattr(process.sys, "executable", "/no/such/python")
     report = run("scores", lambda Q, K: Q @ K.T)
     assert report.state == "unusable" and "scores was not run: " in report.message
+    assert "no such file or directory" in report.message and "moved or deleted" in report.message
+    assert "[Errno" not in report.message
     monkeypatch.undo()
     monkeypatch.setattr(process, "MODULE", "helpers.no_such_module")
     report = run("scores", lambda Q, K: Q @ K.T)

@@ -114,13 +114,15 @@ def test_what_cannot_be_written_is_said_and_written_later(file, capsys):
     assert [path.name for path in file.parent.iterdir()] == ["progress.json"]
 
 
-def test_a_folder_that_is_gone_harms_nothing(file, tmp_path, monkeypatch):
+def test_a_folder_that_is_gone_harms_nothing(file, tmp_path, monkeypatch, capsys):
     if os.name != "posix":
         pytest.skip("Windows keeps a folder that somebody is in")
     (tmp_path / "gone").mkdir()
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     check(named("scores", right))
+    shown = capsys.readouterr().out
+    assert "✓ scores" in shown and "this notebook's folder is gone" in shown
 
 
 def test_a_write_that_breaks_off_leaves_the_old_file(file, monkeypatch):

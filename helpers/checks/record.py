@@ -35,13 +35,21 @@ def where():
     return here and here / "progress.json"
 
 
+def is_there():
+    """Whether the folder the kernel is in still exists."""
+    try:
+        return Path.cwd().exists()
+    except OSError:
+        return False
+
+
 def note(name, passed):
     """Write down one try. Returns a sentence when it could not be kept, otherwise ""."""
     for known in (_seen, _unsaved):
         add(known, name, 1, passed)
     path = where()
     if path is None:
-        return ""
+        return "" if is_there() else "this notebook's folder is gone, so your progress could not be saved"
     try:
         with turn(path):
             found, trouble = read(path)
