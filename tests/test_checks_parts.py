@@ -135,3 +135,23 @@ def test_one_number_is_not_said_to_be_right_up_to_a_factor():
     right = BY_NAME["cache_bytes"].reference
     report = run("cache_bytes", lambda *sizes, **more: 1 + right(*sizes, **more))
     assert report.diagnosis == "Every entry of the answer is 1.000 too large."
+
+
+def test_a_cache_that_is_written_to_is_said_though_another_input_is_shown():
+    def kv_cache_step(x, W_q, W_k, W_v, cache):
+        right = BY_NAME["kv_cache_step"].reference
+        if cache is not None:
+            cache[0][:] = 0
+        return right(x, W_q, W_k, W_v, cache)
+    report = run("kv_cache_step", kv_cache_step)
+    assert "On other inputs the call changed cache in place." in report.holds
+
+
+def test_a_missing_part_is_not_a_missing_return():
+    report = run("low_rank_factors", lambda W, r: (W[:, :r], None))
+    assert "B, the part of the answer, is None." in report.message and "return it" not in report.message
+
+
+def test_two_optional_arguments_are_asked_for_together():
+    report = run("cache_bytes", lambda n_layers, n_heads, n_kv_heads, d_head, n_tokens: 2)
+    assert "has optional arguments bytes_per_value and batch; yours takes" in report.message

@@ -381,6 +381,9 @@ def what_holds(exercise, tried, shown):
         found.append(f"It is right except for: {'; '.join(dict.fromkeys(bad))}.")
     elif fine:
         found.append(f"It is right for: {'; '.join(dict.fromkeys(fine))}.")
+    elsewhere = sorted({i for t in tried for i in t.given.changed}) if not shown.given.changed else ()
+    if elsewhere:
+        found.append(f"On other inputs the call changed {names_of(exercise, elsewhere)} in place.")
     have = parts(exercise, shown.given.value) if not shown.given.error and not shown.given.ended else None
     if not isinstance(have, list) or isinstance(shown.given.value, Strange) or shown.case.raises:
         return found

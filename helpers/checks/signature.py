@@ -35,7 +35,8 @@ def wrong_arguments(exercise, function):
     parameters = list(signature.parameters.values())
     by_place = [p for p in parameters[len(exercise.arguments) :] if p.kind != p.KEYWORD_ONLY]
     if not takes(signature, optional) and len(by_place) < len(optional):
-        return f"{exercise.name} has an optional argument {' and '.join(optional)}; yours takes {signature}."
+        some = "an optional argument" if len(optional) == 1 else "optional arguments"
+        return f"{exercise.name} has {some} {' and '.join(optional)}; yours takes {signature}."
     return ""
 
 

@@ -97,7 +97,7 @@ def end_in_words(shown):
     """A diagnosis for what needs no known mistake."""
     if shown.fault.kind == "error":
         return ERRORS.get(shown.given.error.type, "")
-    return FAULTS.get(shown.fault.kind, "")
+    return FAULTS.get(shown.fault.kind, "") if not shown.fault.part else ""
 
 
 def printed(shown):
