@@ -15,6 +15,7 @@ from helpers.figures.words import number
 
 MAKERS = {"similarity": explorers.similarity, "value_reading": explorers.value_reading,
           "step_through": explorers.step_through}
+LATE = "anna loves apples . ben loves pears . the cats near the dog sleep . i love tea . she eats"
 LONGEST = " ".join(["i love you ."] * 9 + ["i love you"])            # with <bos> all 40 tokens
 TEXTS = ("", "i love you", explorers.SENTENCE, "i love apples . i love tea . i drink tea .", LONGEST)
 
@@ -80,41 +81,46 @@ def test_every_control_at_its_least_middle_and_greatest_draws_its_state(name):
 def test_similarity_shows_what_is_computed_by_hand():
     for _, explorer in states(explorers.similarity("i love you")):
         dots, scaled, weights, _, _ = by_hand(explorer)
-        first, i = explorer.first, explorer.query.value
-        shown = lines(explorer)[1:1 + len(dots) - first]
-        for j, row in enumerate(shown, start=first):
+        i, shown = explorer.query.value, lines(explorer)[1:]
+        assert len(shown) == len(dots)
+        for j, row in enumerate(shown):
             np.testing.assert_allclose(numbers(row[1:3]), [dots[j], scaled[j]], atol=0.0051, rtol=1e-5)
             if j > i:
                 assert row[3] == "masked"
             else:
                 np.testing.assert_allclose(numbers(row[3:]), [weights[j]], atol=0.0051)
-        if first:
-            assert f"get {sum(weights[:first]):.2f} of the weight" in explorer.picture().text
+        assert explorer.picture().title.endswith(f": {number(max(weights))}")
 
 
 def test_value_reading_adds_up_to_what_is_computed_by_hand():
     for _, explorer in states(explorers.value_reading("i love you")):
         _, _, weights, V, z = by_hand(explorer)
-        first, d_v = explorer.first, len(V[0])
-        rows = lines(explorer)[1:]
+        d_v, rows = len(V[0]), lines(explorer)[1:]
         np.testing.assert_allclose(numbers(rows[-1][1:]), [1, *z], atol=0.0051)
         parts = np.array([numbers(row[-d_v:]) for row in rows[:-1]])
         np.testing.assert_allclose(parts.sum(axis=0), z, atol=0.0051 * len(rows))
-        for j, row in enumerate(rows[1 if first else 0:-1], start=first):
-            np.testing.assert_allclose(numbers(row[-d_v:]), [weights[j] * v for v in V[j]], atol=0.0051)
-        if first:
-            assert rows[0][:2] == [str(first), "earlier"]
+        for row, w, value in zip(rows[:-1], weights, V, strict=True):
+            np.testing.assert_allclose(numbers(row[-d_v:]), [w * v for v in value], atol=0.0051)
+        assert f"takes {number(max(weights))} of" in explorer.picture().title
 
 
 def test_step_through_shows_what_is_computed_by_hand():
     for _, explorer in states(explorers.step_through("i love you")):
         dots, scaled, weights, _, z = by_hand(explorer)
-        first, i, step = explorer.first, explorer.query.value, explorer.step.value
+        i, step = explorer.query.value, explorer.step.value
+        first, end = (0, min(len(dots), 12)) if i < 12 else (i - 10, i + 1)
+        earlier = [sum(weights[:first])] if first else []
         masked = [s if j <= i else -math.inf for j, s in enumerate(scaled)]
-        expected = [dots[first:], scaled[first:], masked[first:], [*weights[first:], 1.0], z][step]
+        expected = [dots[first:end], scaled[first:end], masked[first:end],
+                    [*earlier, *weights[first:end], sum(earlier) + sum(weights[first:end])], z][step]
         row = next(line for line in explorer.picture().text.splitlines() if " (query)" in line)
         shown = numbers(row.split("(query)")[1].split())
         np.testing.assert_allclose(shown, expected, atol=0.0051, rtol=1e-5)
+        if step == 3:
+            rows = [line.split()[-13 if first else first - end - 1:] for line in
+                    explorer.picture().text.splitlines()[3:3 + end - first]]
+            for row in map(numbers, rows):                    # what is shown adds up to the row sum
+                assert row[-1] == 1 and abs(row[:-1].sum() - 1) < 0.0051 * len(row)
 
 
 def test_forth_and_back_stop_at_the_ends():
@@ -123,8 +129,7 @@ def test_forth_and_back_stop_at_the_ends():
     for button in [explorer.on] * 6 + [explorer.back] * 6:
         button.click()
         seen.append(explorer.step.value)
-        assert explorer.on.disabled == (explorer.step.value == 4)
-        assert explorer.back.disabled == (explorer.step.value == 0)
+        assert not explorer.on.disabled and not explorer.back.disabled      # the focus stays where it is
     assert seen == [1, 2, 3, 4, 4, 4, 3, 2, 1, 0, 0, 0]
     assert heads.STEPS[0] in drawing(explorer)
 
@@ -141,6 +146,7 @@ def test_a_text_that_cannot_be_read_changes_nothing_but_the_complaint(name, type
     assert drawing(explorer) == before and explorer.trace is trace and explorer.query.value == 2
     complaint = re.search(r'<p role="alert"[^>]*>(.*?)</p>', explorer.canvas.value).group(1)
     assert says in complaint and explorer.text.value == typed
+    assert complaint.endswith(". The picture still shows the last good text.")
     explorer.text.value = "i love apples"
     assert "alert" not in explorer.canvas.value and explorer.trace.tokens[-1] == "apples"
 
@@ -174,10 +180,21 @@ def test_words_that_come_twice_can_be_told_apart(name):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_of_a_long_text_the_last_dozen_is_shown(name):
+def test_every_token_of_a_long_text_can_be_the_query(name):
     explorer = MAKERS[name](LONGEST)
-    assert [i for _, i in explorer.query.options] == list(range(28, 40))
-    assert name == "value_reading" or "The last 12 of 40 tokens are shown." in explorer.picture().text
+    assert [i for _, i in explorer.query.options] == list(range(40))
+
+
+@pytest.mark.parametrize("name, says", [
+    ("similarity", "“eats” gives its largest weight to “apples”: 0.99"),
+    ("value_reading", "“eats” takes 0.99 of the value of “apples”"),
+    ("step_through", "“eats” gives its largest weight to “apples”: 0.99")])
+def test_what_is_said_of_a_long_text_is_true_of_all_its_words(name, says):
+    explorer = MAKERS[name](LATE)
+    if name == "step_through":
+        explorer.step.value = 3
+        assert "Tokens 11 to 21 of 0 to 21 are shown; column 0–10 adds up" in explorer.picture().text
+    assert says in explorer.picture().text
 
 
 # --- what is refused ----------------------------------------------------------------------------------
@@ -186,7 +203,7 @@ def test_of_a_long_text_the_last_dozen_is_shown(name):
     (dict(layer=2), "layer must be one of 0, 1, got 2"), (dict(layer=-1), "got -1"),
     (dict(head=4), "0, 1, 2, 3"), (dict(query=11), "positions 0 … 10"),
     (dict(query=-1), "got -1"), (dict(query="she"), "'she'"),
-    (dict(text=LONGEST, query=3), "positions 28 … 39"), (dict(text="anna loves appels"), "appels")])
+    (dict(text=LONGEST, query=40), "positions 0 … 39"), (dict(text="anna loves appels"), "appels")])
 @pytest.mark.parametrize("name", MAKERS)
 def test_a_state_that_does_not_exist_is_refused(name, arguments, says):
     with pytest.raises(ValueError) as caught:

@@ -26,7 +26,7 @@ def test_every_state_shows_both_ways_as_computed_by_hand(text):
     explorer = explorers.concat_or_sum(added=0, column=0)
     explorer.text.value = text
     trace = MODEL.run(text)
-    ends = sorted({explorer.first, len(trace.tokens) // 2 + explorer.first // 2, len(trace.tokens) - 1})
+    ends = sorted({0, len(trace.tokens) // 2, len(trace.tokens) - 1})
     for layer, query, added in itertools.product((0, 1), ends, (0, 2, 4)):
         explorer.layer.value, explorer.query.value, explorer.added.value = layer, query, added
         svg = drawing(explorer)
@@ -65,10 +65,23 @@ def test_heads_are_added_forth_and_back_and_stop_at_the_ends():
     for button in [explorer.on] * 2 + [explorer.back] * 5:
         button.click()
         seen.append(explorer.added.value)
-        assert explorer.on.disabled == (explorer.added.value == 4)
-        assert explorer.back.disabled == (explorer.added.value == 0)
+        assert not explorer.on.disabled and not explorer.back.disabled
     assert seen == [4, 4, 3, 2, 1, 0, 0]
     assert drawing(explorer).count("not added yet") == 4
+
+
+def test_named_buttons_move_the_column_and_stop_at_the_ends():
+    explorer = explorers.concat_or_sum(column=46)
+    seen = []
+    for button in [explorer.right] * 3 + [explorer.left] * 2:
+        button.click()
+        seen.append(explorer.column.value)
+    assert seen == [47, 47, 47, 46, 45] and explorer.added.value == 4
+    assert [b.tooltip for b in (explorer.left, explorer.right)] == ["one column back", "one column on"]
+
+
+def test_a_word_that_comes_twice_is_told_apart():
+    assert "The row of “loves₂”" in explorers.concat_or_sum(query=6).picture().text
 
 
 def test_it_opens_on_the_column_of_the_largest_result_with_all_heads_added():

@@ -106,7 +106,7 @@ def test_the_rank_goes_forth_and_back_and_stops_at_the_ends():
     for button in [explorer.on] * 2 + [explorer.back] * 13:
         button.click()
         seen.append(explorer.r.value)
-    assert seen == [12, 12, *range(11, -1, -1), 0] and explorer.back.disabled and not explorer.on.disabled
+    assert seen == [12, 12, *range(11, -1, -1), 0] and not explorer.back.disabled and not explorer.on.disabled
 
 
 def test_heads_are_measured_once():

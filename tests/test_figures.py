@@ -22,6 +22,7 @@ rng = np.random.default_rng(7)
 A = np.tril(rng.dirichlet(np.full(11, 0.3), size=11))
 A /= A.sum(axis=1, keepdims=True)
 S = rng.normal(size=(11, 11)) * 8
+MANY = np.tril(np.ones((33, 33))) / np.arange(1, 34)[:, None]
 PARTS = A[-1][:, None] * rng.normal(size=(11, 12))
 SUM = (rng.normal(size=(4, 12)), rng.normal(size=(48, 48)), rng.normal(size=(4, 48)))
 RANKS = (np.arange(12, 0, -1) / 12, np.arange(12, -1, -1) / 12, [96 * i for i in range(13)],
@@ -49,6 +50,10 @@ PICTURES = {
     "far": lambda: figures.lines([1, 2, 4], {"a": [1e-6, 1e-3, 0.1]}, "Far", "x", "y", logy=True),
     "similarity": lambda: heads.similarity(WORDS, 7, S[7], S[7] / 12**0.5, A[7], 12),
     "similarity of a long word": lambda: heads.similarity(WORDS, 2, S[2], S[2] / 12**0.5, A[2], 12),
+    "similarity of many words": lambda: heads.similarity(WORDS * 3, 31, MANY[31] * 9, MANY[31], MANY[31],
+                                                         12),
+    "value reading of many words": lambda: heads.value_reading(WORDS * 3, 32, MANY[32], MANY[:, :12],
+                                                               MANY[:, :12].sum(axis=0)),
     "value reading": lambda: heads.value_reading(WORDS, 10, A[10], PARTS, PARTS.sum(axis=0)),
     "step": lambda: heads.step(3, WORDS, 10, A, "Shares", "A = softmax", WORDS, A.sum(axis=1), "A"),
     "flow of four heads": lambda: flow.multi_head(np.zeros((40, 48)), 4, 12, "Four heads side by side"),
@@ -56,7 +61,9 @@ PICTURES = {
     "head grid": lambda: head_grid.head_grid(WORDS, [np.stack([A] * 4)] * 2, (1, 3), {(1, 3), (0, 0)},
                                              [("apples", 1, 0.25), ("pears", 0, 0.75)], "Two are off"),
     "head grid of one word": lambda: head_grid.head_grid(
-        ["<bos>"], [np.ones((4, 1, 1))] * 2, (0, 0), set(), [("i", 0.2, 0.2)], "All on", "A note"),
+        ["<bos>"], [np.ones((4, 1, 1))] * 2, (0, 0), set(), [("i", 0.2, 0.2)], "All on"),
+    "head grid of many words": lambda: head_grid.head_grid(
+        WORDS * 3, [np.stack([MANY] * 4)] * 2, (1, 2), set(), [("i", 0.2, 0.2)], "Forty"),
     "head grid, most off": lambda: head_grid.head_grid(
         WORDS, [np.stack([A] * 4)] * 2, (0, 1), {(i, j) for i in (0, 1) for j in range(4)} - {(0, 0)},
         [(word, 0.5, 0.5) for word in WORDS[1:7]], "Seven are off"),
@@ -267,9 +274,19 @@ def test_infinite_cells_are_written_and_not_shaded():
 def test_a_matrix_too_wide_for_numbers_keeps_them_in_its_text():
     M = rng.normal(size=(3, 48))
     picture = figures.matrix(M, "t", role="X")
-    assert all(words in ("t", "−") for *_, words in words_in(picture.svg))
+    assert all(words in ("t", "−", "deeper = larger, − = negative") for *_, words in words_in(picture.svg))
     assert [w for *_, w in words_in(picture.svg)].count("−") == (np.round(M, 2) < 0).sum()
     assert [number(v) for v in M[2]] == picture.text.splitlines()[-1].split()[2:]
+
+
+@pytest.mark.parametrize("M, role, key", [
+    (-np.ones((3, 48)), "X", "deeper = larger, − = negative"), (np.ones((3, 48)), "X", "deeper = larger"),
+    (-np.ones((3, 90)), "X", "deeper = larger, grey = negative"), (-np.ones((3, 5)), "X", None)])
+def test_shades_without_numbers_are_explained_once(M, role, key):
+    halves = [("a", M[:, ::2], role), ("b", M[:, 1::2], role)]
+    for picture in (figures.matrix(M, "t", role=role), figures.matrices(halves, "t")):
+        keys = [words for *_, words in words_in(picture.svg) if words.startswith("deeper")]
+        assert keys == ([key] if key else [])
 
 
 def test_a_small_picture_makes_room_for_its_title():
@@ -362,9 +379,10 @@ def test_the_text_of_a_chart_has_its_numbers():
     assert "\nd_k  spread  ÷ √d_k\n" in PICTURES["lines"]().text
     assert "\n256      16       1" in PICTURES["lines"]().text
     for (x, y), word in zip(S[:, :2], numbered(WORDS), strict=True):
-        line = next(row for row in PICTURES["scatter"]().text.splitlines()
-                    if row.split()[0] == word.rstrip("₁₂") and number(x) in row)
-        assert number(y) in line
+        word = word.replace(".", "“.”")
+        line = next(row.split() for row in PICTURES["scatter"]().text.splitlines() if row.split()[0] == word)
+        assert line[2:] == [number(x), number(y)]
+        assert word in [words for *_, words in words_in(PICTURES["scatter"]().svg)]
     assert len(PICTURES["smooth lines"]().text.splitlines()) == 11
 
 
@@ -413,12 +431,27 @@ def test_value_reading_shows_parts_that_add_up_to_z():
     np.testing.assert_allclose(drawn[:, 0], [*A[10], 1.0], atol=0.0051)
 
 
-def test_words_that_are_not_shown_still_count_in_value_reading():
-    earlier = (5, 0.25, np.ones(12))
-    z = PARTS.sum(axis=0) * 0.75 + 1
-    picture = heads.value_reading(WORDS, 10, A[10] * 0.75, PARTS * 0.75, z, earlier)
-    lines = picture.text.splitlines()
-    assert lines[2].startswith("5 earlier") and "0.25" in lines[2] and lines[-1].split()[3] == "1.00"
+@pytest.mark.parametrize("n, query, first, end", [
+    (5, 4, 0, 5), (12, 0, 0, 12), (12, 11, 0, 12), (13, 11, 0, 12), (13, 12, 2, 13), (40, 3, 0, 12),
+    (40, 20, 10, 21), (40, 39, 29, 40)])
+def test_a_window_has_the_query_and_all_the_weight_of_its_rows(n, query, first, end):
+    weights = np.tril(np.ones((n, n))) / np.arange(1, n + 1)[:, None]
+    assert heads.window(n, query) == (first, end) and first <= query < end
+    shown = heads.weights_in(weights, first, end)
+    labels = heads.columns_in([f"w{i}" for i in range(n)], first, end)
+    assert shown.shape == (end - first, len(labels)) and len(labels) <= 12
+    np.testing.assert_allclose(shown.sum(axis=1), 1)
+    assert shown[query - first, labels.index(f"w{query}")] == 1 / (query + 1)
+    said = heads.windowed(n, first, end, summed=True)
+    assert (said == "") == (n == end - first) and ("adds up" in said) == (first > 0)
+
+
+def test_a_word_wider_than_the_room_is_broken():
+    for text in ("x" * 300, "a " + "W" * 80 + " b"):
+        lines = wrap(text, 200, 13)
+        assert "".join(lines).replace(" ", "") == text.replace(" ", "")
+        assert all(width(line, 13) <= 200 for line in lines)
+    assert wrap("WWW", 1, 13) == ["W", "W", "W"]
 
 
 @pytest.mark.parametrize("which", range(5))

@@ -1,6 +1,6 @@
 """What all explorers have in common: `Explorer`, and `Reading` for those that read a text.
 
-`choice` makes a row of buttons, `stepper` the two buttons that go forth and back.
+`choice` makes a row of buttons, `slider` a slider, `stepper` the two buttons that move either forth and back.
 """
 
 import contextlib
@@ -12,7 +12,6 @@ from helpers import tiny_model
 from helpers.figures.style import live_css
 from helpers.figures.words import numbered
 
-SHOWN = 12                   # tokens in full detail
 SENTENCE = "anna loves apples . ben loves pears . she eats"
 LAYER, HEAD = 1, 3           # the head that goes from "eats" to the fruit of its subject
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -28,7 +27,8 @@ CSS = live_css() + """
 .sa-query button.mod-active{background:var(--sa-Q)}
 .sa-controls :is(button,input,.noUi-handle):focus-visible{outline:3px solid var(--sa-K)!important;
 outline-offset:1px}
-.sa-complaint{color:var(--sa-ink);border-left:4px solid var(--sa-Q);padding:2px 8px;margin:4px 0}
+.sa-complaint{color:var(--sa-ink);border-left:4px solid var(--sa-Q);padding:2px 8px;margin:4px 0;
+overflow-wrap:anywhere}
 .sa-unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 """
 
@@ -121,18 +121,9 @@ class Reading(Explorer):
         """Called when another text has been read: fit the controls to it."""
 
     @property
-    def first(self):
-        """The position of the first token shown in full detail."""
-        return max(0, len(self.trace.tokens) - SHOWN)
-
-    @property
-    def shown(self):
-        """The tokens shown in full detail, told apart where a word comes twice."""
-        return numbered(self.trace.tokens)[self.first:]
-
-    def note(self):
-        """What to say when some of the tokens are not shown."""
-        return f"The last {SHOWN} of {len(self.trace.tokens)} tokens are shown." if self.first else ""
+    def names(self):
+        """The tokens, told apart where a word comes twice."""
+        return numbered(self.trace.tokens)
 
     def changed(self, change):
         if self.still:
@@ -148,21 +139,21 @@ class Reading(Explorer):
         try:
             self.trace = self.run(text)
         except ValueError as err:
-            self.complaint = str(err)
+            self.complaint = f"{err}. The picture still shows the last good text."
             self.draw()
             return
         with self.together():
             self.new_text()
 
     def offer_tokens(self, control, position=None):
-        """Make a button of each word shown; the last one is chosen unless `position` says which."""
+        """Make a button of each token; the last one is chosen unless `position` says which."""
         last = len(self.trace.tokens) - 1
         position = last if position is None else position
-        positions = range(self.first, last + 1)
+        positions = range(last + 1)
         if position not in positions:
-            raise ValueError(f"{control.description} must be one of the positions {self.first} … {last}, "
+            raise ValueError(f"{control.description} must be one of the positions 0 … {last}, "
                              f"got {position!r}")
-        control.options = list(zip(self.shown, positions, strict=True))
+        control.options = list(zip(self.names, positions, strict=True))
         control.tooltips = [f"{control.description}: token {i}, {self.trace.tokens[i]}" for i in positions]
         control.value = position
 
@@ -185,13 +176,13 @@ def slider(name, last, value, tooltip):
     return widgets.IntSlider(value, 0, last, description=name, tooltip=tooltip)
 
 
-def stepper(control):
-    """The buttons that move `control`, a slider or buttons for 0, 1, 2 …, one step back and one on.
+def stepper(control, back="◀ back", on="next ▶", what="step"):
+    """The buttons that move `control`, a slider or buttons for 0, 1, 2 …, one back and one on.
 
-    The first and the last step stay where they are.
+    At the first and the last step they do nothing; disabled, they would lose the focus of the keyboard.
     """
-    back = widgets.Button(description="◀ back", tooltip="one step back")
-    on = widgets.Button(description="next ▶", tooltip="one step on")
+    back = widgets.Button(description=back, tooltip=f"one {what} back")
+    on = widgets.Button(description=on, tooltip=f"one {what} on")
 
     def last():
         return control.max if hasattr(control, "max") else len(control.options) - 1
@@ -199,11 +190,6 @@ def stepper(control):
     def go(by):
         control.value = min(max(control.value + by, 0), last())
 
-    def rest(_=None):
-        back.disabled, on.disabled = control.value == 0, control.value == last()
-
     back.on_click(lambda _: go(-1))
     on.on_click(lambda _: go(1))
-    control.observe(rest, [name for name in ("value", "max") if control.has_trait(name)])
-    rest()
     return back, on

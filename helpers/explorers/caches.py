@@ -3,8 +3,9 @@
 import ipywidgets as widgets
 
 from helpers.arrays import count
-from helpers.explorers.base import SHOWN, Explorer, Reading, choice, slider, stepper
+from helpers.explorers.base import Explorer, Reading, choice, slider, stepper
 from helpers.figures import cache_sizes, cache_step
+from helpers.figures.style import SHOWN
 from helpers.figures.words import numbered, spaced
 from helpers.kv_cache import cache_bytes, latent_cache_bytes
 from helpers.published_models import PUBLISHED

@@ -57,7 +57,7 @@ class Heads(Reading):
         return f"{super().state_in_words()}, {head_grid.without(self.off) if self.off else 'all heads on'}"
 
     def picture(self):
-        first, off = self.first, self.off
+        off = self.off
         p, q = self.everything.probabilities[-1], self.trace.probabilities[-1]        # (V,), (V,)
         before, after = ([word for word, _ in trace.top(TOP)] for trace in (self.everything, self.trace))
         ids = [self.model.vocab.index(word) for word in dict.fromkeys(before + after)]
@@ -70,6 +70,6 @@ class Heads(Reading):
             falls = f"“{before[0]}” " + (f"stays at {was}" if was == now else f"goes from {was} to {now}")
             turned = "" if before[0] == after[0] else f"; now “{after[0]}” is likeliest"
             title = f"{head_grid.without(off).capitalize()}: {falls}{turned}"
-        patterns = [layer.A[:, first:, first:] for layer in self.trace.layers]       # (h, shown, shown) each
-        return head_grid.head_grid(self.shown, patterns, (self.layer.value, self.head.value), off,
-                                   predictions, title, self.note())
+        patterns = [layer.A for layer in self.trace.layers]                          # (h, n, n) each
+        return head_grid.head_grid(self.names, patterns, (self.layer.value, self.head.value), off,
+                                   predictions, title)

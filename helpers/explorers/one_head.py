@@ -5,10 +5,10 @@ import math
 import ipywidgets as widgets
 import numpy as np
 
-from helpers import figures
 from helpers.attention import scores
 from helpers.explorers.base import Reading, choice, stepper
 from helpers.figures import heads
+from helpers.figures.words import number
 
 
 class OneHead(Reading):
@@ -25,8 +25,8 @@ class OneHead(Reading):
         self.offer_tokens(self.query)
 
     def state(self):
-        """(the chosen layer's LayerTrace, head, position of the query, position of the first token shown)."""
-        return self.trace.layers[self.layer.value], self.head.value, self.query.value, self.first
+        """(the chosen layer's LayerTrace, head, position of the query)."""
+        return self.trace.layers[self.layer.value], self.head.value, self.query.value
 
 
 class Similarity(OneHead):
@@ -37,14 +37,9 @@ class Similarity(OneHead):
         self.assemble([self.text], [self.layer, self.head], [self.query])
 
     def picture(self):
-        at, head, i, first = self.state()
+        at, head, i = self.state()
         dots = scores(at.Q[head], at.K[head])[i]              # (n,)
-        A = at.A[head, i]                                     # (n,)
-        note = self.note()
-        if note:
-            note += f" Those before get {figures.number(A[:first].sum())} of the weight."
-        return heads.similarity(self.shown, i - first, dots[first:], at.S[head, i, first:], A[first:],
-                                self.model.d_k, note)
+        return heads.similarity(self.names, i, dots, at.S[head, i], at.A[head, i], self.model.d_k)
 
 
 class ValueReading(OneHead):
@@ -55,11 +50,10 @@ class ValueReading(OneHead):
         self.assemble([self.text], [self.layer, self.head], [self.query])
 
     def picture(self):
-        at, head, i, first = self.state()
+        at, head, i = self.state()
         A = at.A[head, i]                                     # (n,)
         parts = A[:, None] * at.V[head]                       # (n, 1) * (n, d_v) -> (n, d_v)
-        earlier = (first, A[:first].sum(), parts[:first].sum(axis=0)) if first else None
-        return heads.value_reading(self.shown, i - first, A[first:], parts[first:], at.Z[head, i], earlier)
+        return heads.value_reading(self.names, i, A, parts, at.Z[head, i])
 
 
 class StepThrough(OneHead):
@@ -73,13 +67,13 @@ class StepThrough(OneHead):
         self.assemble([self.text], [self.layer, self.head], [self.query], [self.step, self.back, self.on])
 
     def picture(self):
-        at, head, i, first = self.state()
+        at, head, i = self.state()
         Q, K, S, A, Z = at.Q[head], at.K[head], at.S[head], at.A[head], at.Z[head]
         (n, d_k), d_v, step = Q.shape, Z.shape[1], self.step.value
         M, role, title, formula = (
             lambda: (scores(Q, K), "S", "Every query meets every key: one dot product a cell",
                      f"Q Kᵀ: ({n}, {d_k}) @ ({d_k}, {n}) → ({n}, {n})"),
-            lambda: (S, "S", f"The same scores, each divided by √{d_k} = {figures.number(math.sqrt(d_k))}",
+            lambda: (S, "S", f"The same scores, each divided by √{d_k} = {number(math.sqrt(d_k))}",
                      f"S = Q Kᵀ / √d_k: ({n}, {n})"),
             lambda: (np.where(np.tri(n, dtype=bool), S, -np.inf), "S",
                      "A word may read itself and what came before; all else becomes −∞",
@@ -89,7 +83,16 @@ class StepThrough(OneHead):
             lambda: (Z, "Z", "Each row of A mixes the values: what every word takes away",
                      f"Z = A V: ({n}, {n}) @ ({n}, {d_v}) → ({n}, {d_v})"),
         )[step]()
-        last = step == len(heads.STEPS) - 1                   # Z has a column for each of d_v numbers
-        M, columns = (M[first:], None) if last else (M[first:, first:], self.shown)
-        sums = A.sum(axis=1)[first:] if step == 3 else None
-        return heads.step(step, self.shown, i - first, M, title, formula, columns, sums, role, self.note())
+        first, end = heads.window(n, i)
+        words, note = self.names[first:end], heads.windowed(n, first, end, summed=step == 3)
+        M, columns, sums = M[first:end], None, None           # Z has a column for each of d_v numbers
+        if step < 3:
+            M, columns = M[:, first:end], words
+        elif step == 3:
+            sums, M = M.sum(axis=1), heads.weights_in(A, first, end)
+            columns = heads.columns_in(self.names, first, end)
+            best = heads.largest(A[i])
+            if note:
+                note += (f" “{self.names[i]}” gives its largest weight to “{self.names[best]}”: "
+                         f"{number(A[i, best])}.")
+        return heads.step(step, words, i - first, M, title, formula, columns, sums, role, note)

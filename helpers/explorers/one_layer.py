@@ -24,7 +24,9 @@ class ConcatOrSum(Reading):
         if column is None:
             column = int(np.argmax(np.abs(self.parts()[3]).round(6)))
         self.column = slider("column", d_model - 1, column, "the column whose numbers are written out")
-        self.assemble([self.text], [self.layer, self.column], [self.query], [self.added, self.back, self.on])
+        self.left, self.right = stepper(self.column, "◀ column", "column ▶", "column")
+        self.assemble([self.text], [self.layer], [self.column, self.left, self.right], [self.query],
+                      [self.added, self.back, self.on])
 
     def new_text(self):
         self.offer_tokens(self.query)
@@ -46,5 +48,5 @@ class ConcatOrSum(Reading):
                      f"(largest difference {number(off)})")
         else:
             title = f"{added} of {h} heads added: the sum is still off by up to {number(off)}"
-        return head_sum.head_sum(self.trace.tokens[self.query.value], z, W_o, updates, added, running, total,
+        return head_sum.head_sum(self.names[self.query.value], z, W_o, updates, added, running, total,
                                  self.column.value, title)

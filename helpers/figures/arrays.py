@@ -10,14 +10,16 @@ from helpers.figures.style import CELL, LABEL, PAD, ROLES, ROW, SMALL, TEXT, WID
 from helpers.figures.svg import Sheet, px
 from helpers.figures.words import number, numbered, rounded, shape_text, shorten, table, width
 
+SIGN_ROOM = 12              # px: a cell as wide as this has room for a minus sign
+
 
 def matrix(M, title, rows=None, columns=None, role="A", digits=2, mark=None):
     """A heat map with the number in each cell.
 
     M : (r, c).  rows, columns : labels.  role : one of X Q K V S A Z W; weights (A) are shaded by size, all
     others by size and sign.  mark : a row (int), a cell (i, j), or a list of these, outlined.
-    Where numbers do not fit, in more than about 20 columns, cells are only shaded; the text form has the
-    numbers.
+    Where numbers do not fit, in more than about 20 columns, cells are only shaded, and a line below says how;
+    the text form has the numbers.
     Raises ValueError when M is not a table, or when labels, role or mark do not fit.
     """
     M = checked(M, role)
@@ -31,6 +33,8 @@ def matrix(M, title, rows=None, columns=None, role="A", digits=2, mark=None):
     if columns:
         write_columns(sheet, x, columns, cell)
     draw_cells(sheet, x, M, cell, role, digits, readable, rows, marks)
+    if not readable:
+        write_key(sheet, [M], cell)
     return Picture(title, f"{title}\n{array_text(M, rows, columns, digits)}", sheet.finish())
 
 
@@ -61,6 +65,8 @@ def matrices(items, title, rows=None, digits=2):
         draw_cells(sheet, x, M, cell, role, digits, readable, rows if i == 0 else None)
         x, bottom = x + widths[i] + gap, max(bottom, sheet.top)
     sheet.top = bottom
+    if not readable:
+        write_key(sheet, [M for _, M, _ in items], cell)
     return Picture(title, "\n".join(text), sheet.finish())
 
 
@@ -153,9 +159,12 @@ def pipeline(steps, title):
 
 
 def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, marks=(), weight=None,
-               largest=None):
-    """A heat map with its left edge at x, from the sheet's top down; `largest` has the fullest shade."""
-    high = ROW if readable or len(M) <= 16 else 14
+               largest=None, high=None):
+    """A heat map with its left edge at x, from the sheet's top down; `largest` has the fullest shade.
+
+    high : the height of a row, by default what suits its numbers.
+    """
+    high = high or (ROW if readable or len(M) <= 16 else 14)
     y, across = sheet.top, cell * M.shape[1]
     shown = [[rounded(v, digits) for v in row] for row in M]
     if largest is None:
@@ -167,7 +176,7 @@ def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, mark
             if opacity := shade(v, largest):
                 fills.setdefault((fill, opacity), []).append(f"M{px(x + j * cell)} {px(y + i * high)}"
                                                              f"h{px(cell)}v{px(high)}h-{px(cell)}z")
-            words = number(v, digits) if readable else "−" if v < 0 and cell >= 12 else ""
+            words = number(v, digits) if readable else "−" if v < 0 and cell >= SIGN_ROOM else ""
             if words:
                 place = (x + (j + 0.5) * cell, y + (i + 0.5) * high + 4, words)
                 (inked if v and np.isfinite(v) else faint).append(place)
@@ -187,6 +196,14 @@ def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, mark
         first, count = (0, M.shape[1]) if j is None else (j, 1)
         sheet.rect(x + first * cell, y + i * high, cell * count, high, stroke="ink", thick=2.5)
     sheet.top = y + high * len(M)
+
+
+def write_key(sheet, matrices, cell):
+    """What the shades mean of heat maps without numbers, in small print below them."""
+    negative = any(rounded(v) < 0 for M in matrices for v in M.flat)
+    sheet.top += 2
+    sign = "−" if cell >= SIGN_ROOM else "grey"
+    sheet.note(f"deeper = larger, {sign} = negative" if negative else "deeper = larger")
 
 
 def draw_shades(sheet, x, y, M, wide, high, largest, fill=None):

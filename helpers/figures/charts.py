@@ -12,7 +12,7 @@ import numpy as np
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT
 from helpers.figures.svg import Sheet, px
-from helpers.figures.words import SUPERSCRIPTS, number, rounded, short_number, shorten, table, width
+from helpers.figures.words import SUPERSCRIPTS, number, numbered, rounded, short_number, shorten, table, width
 
 COLOURS = ("K", "Q", "V", "A", "positive", "negative")
 DASHES = (None, "7 4", "2 3", "10 3 2 3", "14 5", "1 5")
@@ -24,7 +24,8 @@ SIDE = 76                                    # left of a plot area: room for tic
 def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
     """Labelled points in the plane, one px worth the same on both axes: distances and angles are true.
 
-    points : (n, 2), labels : n words, groups : n names or None.  Raises ValueError when they do not fit.
+    points : (n, 2), labels : n words, groups : n names or None.  A word that comes twice gets a small number,
+    a full stop quotation marks: alone it would pass for a speck.  Raises ValueError when they do not fit.
     """
     points = np.asarray(points, dtype=float)
     if points.ndim != 2 or points.shape[1] != 2 or not len(points) or not np.isfinite(points).all():
@@ -32,6 +33,7 @@ def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
     if len(labels) != len(points) or (groups is not None and len(groups) != len(points)):
         raise ValueError(f"a label and a group go with each of the {len(points)} points: {len(labels)} labels"
                          + ("" if groups is None else f", {len(groups)} groups"))
+    labels = numbered(label if any(map(str.isalnum, label)) else f"“{label}”" for label in map(str, labels))
     names = list(dict.fromkeys(map(str, groups))) if groups is not None else []
     which = [names.index(str(g)) for g in groups] if names else [0] * len(points)
     key = max(width(name, TEXT) for name in names) + 40 if names else 0
@@ -53,7 +55,7 @@ def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
     for g, name in enumerate(names):
         mark(sheet, axes.left + wide + 16, axes.top + 12 + g * 22, g)
         sheet.text(axes.left + wide + 28, axes.top + 16 + g * 22, name)
-    rows = [[str(label), *([names[g]] if names else []), number(x), number(y)]
+    rows = [[label, *([names[g]] if names else []), number(x), number(y)]
             for (x, y), label, g in zip(points, labels, which, strict=True)]
     header = ["", *(["group"] if names else []), xlabel or "x", ylabel or "y"]
     return Picture(title, f"{title}\n{table(rows, header)}", sheet.finish())
@@ -128,25 +130,26 @@ def bars(labels, values, title, ylabel="", digits=2):
     return Picture(title, "\n".join(filter(None, [title, ylabel, table(rows)])), sheet.finish())
 
 
-def level_bars(sheet, x, y, room, values, digits=2, fills=None, inks=None, words=None):
+def level_bars(sheet, x, y, room, values, digits=2, fills=None, inks=None, words=None, row=ROW):
     """Level bars from a common zero within `room` px, each with its number at its end.
 
-    fills, inks : a colour for each bar and its number; words : what is written in place of the number.
+    fills, inks : a colour for each bar and its number; words : what is written in place of the number,
+    row : the height of a line.
     """
     shown = [rounded(v, digits) for v in values]
     words = words or [number(v, digits) for v in shown]
     label = max(width(word, TEXT) for word in words) + 8
     largest_up, largest_down = max(0, *shown, 0), max(0, *(-v for v in shown), 0)
     unit = (room - label * (2 if largest_down else 1)) / ((largest_up + largest_down) or 1)
+    inset = 5 if row >= ROW else 3
     zero = x + (label + largest_down * unit if largest_down else 0)
     for i, v in enumerate(shown):
         long = round(abs(v) * unit)
-        sheet.rect(zero if v >= 0 else zero - long, y + i * ROW + 5, long, ROW - 10,
+        sheet.rect(zero if v >= 0 else zero - long, y + i * row + inset, long, row - 2 * inset,
                    fills[i] if fills else "positive" if v >= 0 else "negative", radius=2)
-        sheet.text(zero + long + 6 if v >= 0 else zero - long - 6, y + i * ROW + 18, words[i],
+        sheet.text(zero + long + 6 if v >= 0 else zero - long - 6, y + (i + 0.5) * row + 5, words[i],
                    colour=inks[i] if inks else "ink", anchor="start" if v >= 0 else "end")
-    sheet.line(zero, y, zero, y + len(shown) * ROW, "soft")
-
+    sheet.line(zero, y, zero, y + len(shown) * row, "soft")
 
 
 class Axes:

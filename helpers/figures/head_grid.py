@@ -1,7 +1,7 @@
 """All heads of a model on one text, behind an explorer: `head_grid`. Arrays in, a Picture out."""
 
 from helpers.figures.arrays import cell_size, draw_cells, draw_shades, label_room, write_columns
-from helpers.figures.heads import largest
+from helpers.figures.heads import columns_in, largest, weights_in, window, windowed
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
@@ -10,18 +10,21 @@ from helpers.figures.words import number, numbered, rounded, shorten, table
 SMALL_SIDE, GAP = 60, 8                      # px: a small pattern, and between two of them
 
 
-def head_grid(tokens, patterns, chosen, off, predictions, title, note=""):
+def head_grid(tokens, patterns, chosen, off, predictions, title):
     """Every head's pattern small, one of them large with its numbers, and the words expected next.
 
     tokens : n words, patterns : a list of A (h, n, n), one a layer, chosen : (layer, head) of the large one,
+    whose last dozen rows are shown, with the sum of what they give to earlier words,
     off : set of (layer, head) switched off, predictions : [(word, with all heads, without those off), …].
     """
     words, (layer, head) = numbered(tokens), chosen
     n_heads = len(patterns[0])
     left_room = n_heads * (SMALL_SIDE + GAP) - GAP
     side = label_room(words)
-    large = patterns[layer][head]
-    cell, readable = cell_size([large], 2, WIDTH - 2 * PAD - left_room - 22 - side, words)
+    first, end = window(len(words), len(words) - 1)
+    large = weights_in(patterns[layer][head], first, end)
+    columns = columns_in(words, first, end)
+    cell, readable = cell_size([large], 2, WIDTH - 2 * PAD - left_room - 22 - side, columns)
     heads = [(r, s) for r in range(len(patterns)) for s in range(n_heads)]
     sheet = Sheet(title, f"{len(heads)} small heat maps, layer {layer} head {head} also large with its "
                          "numbers, and bars for the words expected next.", WIDTH)
@@ -36,16 +39,18 @@ def head_grid(tokens, patterns, chosen, off, predictions, title, note=""):
     sheet.text(x, top + TEXT, f"layer {layer}, head {head}" + (": switched off" if gone else ""), TEXT,
                "soft" if gone else "A", weight="bold")
     sheet.top = top + TEXT + 9
-    write_columns(sheet, x + side, words, cell)
-    draw_cells(sheet, x + side, large, cell, "A", 2, readable, words)
+    write_columns(sheet, x + side, columns, cell)
+    draw_cells(sheet, x + side, large, cell, "A", 2, readable, words[first:end])
     sheet.top = max(sheet.top, bottom)
-    sheet.note(" ".join(filter(None, ["Rows ask, columns are read. Outlined: the head shown large.", note])))
+    part = windowed(len(words), first, end, summed=True)
+    sheet.note(f"Rows ask, columns are read. Outlined: the head shown large. {part}".strip())
     body = [[f"layer {r} head {s}", words[largest(patterns[r][s][-1])], number(max(patterns[r][s][-1])),
              "off" if (r, s) in off else "on"] for r, s in heads]
     text = [title, table(body, [f"“{words[-1]}” reads most", "word", "weight", "state"]),
             f"layer {layer} head {head}:",
-            table([[word, *map(number, row)] for word, row in zip(words, large, strict=True)], ["", *words]),
-            prediction_table(predictions, off), note]
+            table([[word, *map(number, row)] for word, row in zip(words[first:end], large, strict=True)],
+                  ["", *columns]),
+            prediction_table(predictions, off), part]
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
 
 

@@ -1,7 +1,8 @@
 """Pictures of one head at work, behind the explorers: `similarity`, `value_reading`, `step`.
 
-Arrays in, a Picture out; what is shown is computed elsewhere. `tokens` are the words shown, at most a
-dozen; a word that comes twice is told apart with a small number, here or before.
+Arrays in, a Picture out; what is shown is computed elsewhere. A word that comes twice is told apart with a
+small number, here or before. Lists have a line for every word, compact ones for more than a dozen; of a
+larger matrix a `window` is shown.
 """
 
 import numpy as np
@@ -9,14 +10,14 @@ import numpy as np
 from helpers.figures.arrays import cell_size, draw_cells, label_room, write_columns
 from helpers.figures.charts import level_bars
 from helpers.figures.picture import Picture
-from helpers.figures.style import CELL, LABEL, PAD, ROW, SMALL, TEXT, WIDTH, shade
+from helpers.figures.style import CELL, COMPACT, LABEL, PAD, ROW, SHOWN, SMALL, TEXT, WIDTH, shade
 from helpers.figures.svg import Sheet
 from helpers.figures.words import number, numbered, rounded, shorten, table, width
 
 STEPS = ("score", "scale", "mask", "softmax", "sum")
 
 
-def similarity(tokens, query, dots, scaled, weights, d_k, note=""):
+def similarity(tokens, query, dots, scaled, weights, d_k):
     """One query against every key: dot product, scaled score and weight, a bar and a number each.
 
     tokens : n words, query : position, dots, scaled, weights : (n,).  Keys after the query are shown as
@@ -37,46 +38,41 @@ def similarity(tokens, query, dots, scaled, weights, d_k, note=""):
     for x, (name, what, colour) in zip(starts, heads, strict=True):
         sheet.text(x, sheet.top + TEXT, name, TEXT, colour, weight="bold")
         sheet.text(x + width(name, TEXT) + 12, sheet.top + TEXT, what, SMALL, "soft")
-    top = sheet.top = sheet.top + TEXT + 10
-    sheet.rect(sheet.left - 6, top + query * ROW, WIDTH - 2 * PAD + 12, ROW, "panel", radius=4)
+    top, row = sheet.top + TEXT + 10, line_height(words)
+    sheet.rect(sheet.left - 6, top + query * row, WIDTH - 2 * PAD + 12, row, "panel", radius=4)
     for j, word in enumerate(words):
-        sheet.text(sheet.left, top + j * ROW + 18, shorten(word, LABEL, TEXT),
+        sheet.text(sheet.left, top + (j + 0.5) * row + 5, shorten(word, LABEL, TEXT),
                    colour="ink" if readable[j] else "soft", weight="bold" if j == best else None)
-    sheet.text(sheet.left + side, top + query * ROW + 18, "query", SMALL, "Q", "end", "bold")
+    sheet.text(sheet.left + side, top + (query + 0.5) * row + 5, "query", SMALL, "Q", "end", "bold")
     inks = ["ink" if ok else "soft" for ok in readable]
     for x, values in zip(starts, (dots, scaled), strict=False):
         fills = ["positive" if v >= 0 else "negative" for v in values]
         fills = [fill if ok else "line" for fill, ok in zip(fills, readable, strict=True)]
-        level_bars(sheet, x, top, room, values, fills=fills, inks=inks)
-    level_bars(sheet, starts[2], top, room, weights, fills=["A"] * len(words), inks=inks, words=told)
-    sheet.top = top + len(words) * ROW + 4
+        level_bars(sheet, x, top, room, values, fills=fills, inks=inks, row=row)
+    level_bars(sheet, starts[2], top, room, weights, fills=["A"] * len(words), inks=inks, words=told, row=row)
+    sheet.top = top + len(words) * row + 4
     masked = "" if query == len(words) - 1 else " Keys after the query are masked."
-    sheet.note(note or f"The weights add up to {number(sum(weights))}.{masked}")
+    sheet.note(f"The weights add up to {number(sum(weights))}.{masked}")
     body = [[word + (" (query)" if j == query else ""), number(dots[j]), number(scaled[j]), told[j]]
             for j, word in enumerate(words)]
-    text = [title, table(body, ["key", "q · k", f"÷ √{d_k}", "weight"]), note]
-    return Picture(title, "\n".join(filter(None, text)), sheet.finish())
+    text = table(body, ["key", "q · k", f"÷ √{d_k}", "weight"])
+    return Picture(title, f"{title}\n{text}", sheet.finish())
 
 
-def value_reading(tokens, query, weights, parts, z, earlier=None):
+def value_reading(tokens, query, weights, parts, z):
     """What one query takes away: each word's value times its weight, and their sum.
 
     tokens : n words, query : position, weights : (n,), parts : (n, d_v) with rows α_j v_j, z : (d_v,) their
-    sum. earlier : (count, weight, part (d_v,)) of words that are not shown one by one, or None.
+    sum.
     """
     words = numbered(tokens)
     best = largest(weights)
     most = number(weights[best])
     title = f"“{words[query]}” takes {most} of the value of “{words[best]}”, the largest share"
-    names, shares, rows = list(words), list(weights), [list(part) for part in parts]
     told = [number(w) if j <= query else "masked" for j, w in enumerate(weights)]
-    if earlier:
-        names, shares = [f"{earlier[0]} earlier", *names], [earlier[1], *shares]
-        rows, told = [list(earlier[2]), *rows], [number(earlier[1]), *told]
-    hidden = len(names) - len(words)
-    side, alpha = label_room([*names, "sum = z"]) + 44, 62
+    side, alpha = label_room([*words, "sum = z"]) + 44, 62
     d_v = len(z)
-    all_rows = np.array([*rows, z], dtype=float)
+    all_rows = np.array([*parts, z], dtype=float)
     cell, readable = cell_size([all_rows], 2, WIDTH - 2 * PAD - side - alpha)
     sheet = Sheet(title, "Each word's value times its weight, a row a word; the last row is their sum, z.",
                   max(side + alpha + cell * d_v + 2 * PAD, 560))
@@ -84,26 +80,27 @@ def value_reading(tokens, query, weights, parts, z, earlier=None):
     sheet.text(x - alpha, sheet.top + TEXT, "weight α", SMALL, "A", weight="bold")
     sheet.text(x, sheet.top + TEXT, f"α × value: {d_v} numbers a word", SMALL, "V", weight="bold")
     top = sheet.top = sheet.top + TEXT + 7
+    row = line_height(words)
     fullest = max(abs(rounded(v)) for v in all_rows.flat) or 1
-    for j, (name, share_of) in enumerate(zip(names, shares, strict=True)):
-        y, masked = top + j * ROW, j - hidden > query
+    for j, (word, weight) in enumerate(zip(words, weights, strict=True)):
+        y, middle, masked = top + j * row, top + (j + 0.5) * row + 4, j > query
         ink = "soft" if masked else "ink"
-        sheet.text(x - alpha - 8, y + 17, shorten(name, LABEL, TEXT), TEXT, ink, "end",
-                   "bold" if j - hidden == best else None)
-        sheet.rect(x - alpha, y, alpha - 8, ROW, "A", shade(rounded(share_of), 1), "line", 0.5)
-        sheet.text(x - alpha / 2 - 4, y + 17, told[j], CELL, ink, "middle")
-    sheet.text(sheet.left, top + (query + hidden) * ROW + 17, "query", SMALL, "Q", weight="bold")
-    draw_cells(sheet, x, all_rows[:-1], cell, "V", 2, readable, largest=fullest)
+        sheet.text(x - alpha - 8, middle, shorten(word, LABEL, TEXT), TEXT, ink, "end",
+                   "bold" if j == best else None)
+        sheet.rect(x - alpha, y, alpha - 8, row, "A", shade(rounded(weight), 1), "line", 0.5)
+        sheet.text(x - alpha / 2 - 4, middle, told[j], CELL, ink, "middle")
+    sheet.text(sheet.left, top + (query + 0.5) * row + 4, "query", SMALL, "Q", weight="bold")
+    draw_cells(sheet, x, all_rows[:-1], cell, "V", 2, readable, largest=fullest, high=row)
     y = sheet.top = sheet.top + 8
     sheet.text(x - alpha - 8, y + 17, "sum = z", TEXT, "ink", "end", "bold")
-    sheet.text(x - alpha / 2 - 4, y + 17, number(sum(shares)), CELL, "ink", "middle", "bold")
+    sheet.text(x - alpha / 2 - 4, y + 17, number(sum(weights)), CELL, "ink", "middle", "bold")
     draw_cells(sheet, x, all_rows[-1:], cell, "Z", 2, readable, weight="bold", largest=fullest)
     draw_columns(sheet, x, z, cell, fullest)
     sheet.text(x - alpha - 8, sheet.top - 36, "z as bars", SMALL, "soft", "end")
     sheet.note("Every column adds up to z; the numbers shown are rounded to two digits.")
-    body = [[name + (" (query)" if j - hidden == query else ""), told[j], *map(number, rows[j])]
-            for j, name in enumerate(names)]
-    text = table([*body, ["sum = z", number(sum(shares)), *map(number, z)]], ["word", "weight", *range(d_v)])
+    body = [[word + (" (query)" if j == query else ""), told[j], *map(number, parts[j])]
+            for j, word in enumerate(words)]
+    text = table([*body, ["sum = z", number(sum(weights)), *map(number, z)]], ["word", "weight", *range(d_v)])
     return Picture(title, f"{title}\n{text}", sheet.finish())
 
 
@@ -161,6 +158,38 @@ def draw_columns(sheet, x, values, cell, fullest):
                        "positive" if v >= 0 else "negative")
     sheet.line(x, base, x + cell * len(values), base, "soft")
     sheet.top = base + tall
+
+
+def line_height(words):
+    """Of a list with a line for each word."""
+    return ROW if len(words) <= SHOWN else COMPACT
+
+
+def window(n, query):
+    """Which of n tokens a matrix shows: all, or of more than a dozen those up to the query, as (first, end).
+
+    Where some come before them, a column that sums these up takes the place of one.
+    """
+    return (0, min(n, SHOWN)) if query < SHOWN else (query - SHOWN + 2, query + 1)
+
+
+def weights_in(A, first, end):
+    """Rows and columns `first` to `end` of A (n, n); before them, where some are left out, their sum."""
+    shown = A[first:end, first:end]
+    return np.hstack([A[first:end, :first].sum(axis=1, keepdims=True), shown]) if first else shown
+
+
+def columns_in(names, first, end):
+    """Labels for the columns of `weights_in`."""
+    return [*([f"0–{first - 1}"] if first else []), *names[first:end]]
+
+
+def windowed(n, first, end, summed=False):
+    """What to say when a matrix does not show all of n tokens, but perhaps the sum of those before."""
+    if (first, end) == (0, n):
+        return ""
+    rest = f"; column 0–{first - 1} adds up those before" if summed and first else ""
+    return f"Tokens {first} to {end - 1} of 0 to {n - 1} are shown{rest}."
 
 
 def largest(weights):

@@ -67,14 +67,25 @@ def shorten(text, room, size):
 
 
 def wrap(text, room, size):
-    """`text` as lines that fit into `room` px."""
+    """`text` as lines that fit into `room` px; a word longer than that is broken."""
     lines = []
-    for word in str(text).split():
+    for word in pieces(str(text), room, size):
         if lines and width(f"{lines[-1]} {word}", size) <= room:
             lines[-1] += f" {word}"
         else:
             lines.append(word)
     return lines or [""]
+
+
+def pieces(text, room, size):
+    """The words of `text`, those wider than `room` px in parts that fit."""
+    for word in text.split():
+        while width(word, size) > room:
+            fitting = max(1, next(i for i in range(len(word)) if width(word[:i + 1], size) > room))
+            yield word[:fitting]
+            word = word[fitting:]
+        if word:
+            yield word
 
 
 def numbered(tokens):
