@@ -1,6 +1,7 @@
 """For all tests: a reader's progress is left alone, and in CI nothing is skipped in silence."""
 
 import os
+import signal
 import tempfile
 
 import pytest
@@ -9,6 +10,9 @@ IN_CI = os.environ.get("CI", "").lower() == "true"
 
 
 def pytest_configure(config):
+    # A shell that starts this in the background has Ctrl-C ignored, here and in every program started from
+    # here; the tests of Ctrl-C need it heard.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if "COURSE_PROGRESS" not in os.environ:         # `python3 course.py test` has set it
         folder = tempfile.TemporaryDirectory()
         config.add_cleanup(folder.cleanup)
