@@ -40,6 +40,11 @@ def ids_by_vectorize(tokens, vocab):
     return np.vectorize(lambda t: vocab[t] if t in vocab else vocab["<unk>"], otypes=[np.int16])(tokens)
 
 
+@right("token_ids", remarks=1)
+def ids_without_a_type(tokens, vocab):
+    return np.array([vocab.get(token, vocab["<unk>"]) for token in tokens])
+
+
 @right("embed")
 def embed_carefully(ids, E):
     ids = np.asarray(ids)
@@ -67,6 +72,16 @@ def positions_in_float32(n, d, base=10_000):
         for j in range(d):
             angle = p / base ** ((j - j % 2) / d)
             P[p, j] = math.cos(angle) if j % 2 else math.sin(angle)
+    return P
+
+
+@right("sinusoidal_positions", remarks=1)
+def positions_in_pairs(n, d, base=10000.0):
+    P = np.zeros((n, d))
+    for p in range(n):
+        for i in range(0, d, 2):
+            angle = p / base ** (i / d)
+            P[p, i], P[p, i + 1] = math.sin(angle), math.cos(angle)
     return P
 
 
@@ -127,7 +142,7 @@ def softmax_quietly(z, axis=-1):
         return np.nan_to_num(A / A.sum(axis, keepdims=True))
 
 
-@right("causal_mask")
+@right("causal_mask", remarks=1)
 def mask_of_minus_1e9(n_q, n_k=None):
     n_k = n_k or n_q
     return np.triu(np.full((n_q, n_k), -1e9), k=1 + n_k - n_q)

@@ -57,7 +57,7 @@ WRONG = {
         def scores(Q, K):
             while len(Q) == 1: pass
             return Q @ K.T
-        """, "right on 3 of 9 inputs\\n\\n  1 query, 1 key, d_k = 4"),
+        """, "right on 3 of 9 inputs (5 not tried)\\n\\n  1 query, 1 key, d_k = 4"),
     "recursion": ("def scores(Q, K): return scores(Q, K)", "RecursionError"),
     "recursion that kills Python": ("""
         import ctypes

@@ -9,7 +9,7 @@ from helpers.checks.exercise import Case
 from helpers.checks.exercises import BY_NAME
 
 STEP = "kv_cache_step gave back {}, where 2 things (z, (K, V)) are expected."
-CACHE = "cache, the part of the answer, is {}; (K, V) is expected."
+CACHE = "cache is {}, where (K, V) is expected."
 
 
 @pytest.mark.parametrize(("answer", "says"), [
@@ -21,10 +21,10 @@ CACHE = "cache, the part of the answer, is {}; (K, V) is expected."
     (lambda z, K, V: (z, 3.0), CACHE.format("one thing")),
     (lambda z, K, V: (z, (K, V, 4)), CACHE.format("3 things")),
     (lambda z, K, V: (z, K), CACHE.format("one array of shape (1, 2)")),
-    (lambda z, K, V: (z, (K, None)), "V, the part of the answer, is None."),
-    (lambda z, K, V: (None, (K, V)), "z, the part of the answer, is None."),
-    (lambda z, K, V: (z, (K, "V")), "V, the part of the answer, holds strings"),
-    (lambda z, K, V: (z, ([*K, [1]], V)), "K, the part of the answer, is a list whose rows differ"),
+    (lambda z, K, V: (z, (K, None)), "V is None."),
+    (lambda z, K, V: (None, (K, V)), "z is None."),
+    (lambda z, K, V: (z, (K, "V")), "V holds strings"),
+    (lambda z, K, V: (z, ([*K, [1]], V)), "K is a list whose rows differ"),
     (lambda z, K, V: (z, (K, V[0])), "V: expected shape (t + 1, d_v) = (1, 3), got (3,)"),
 ])
 def test_what_is_no_z_with_a_cache_is_told_in_words(answer, says):
@@ -149,7 +149,7 @@ def test_a_cache_that_is_written_to_is_said_though_another_input_is_shown():
 
 def test_a_missing_part_is_not_a_missing_return():
     report = run("low_rank_factors", lambda W, r: (W[:, :r], None))
-    assert "B, the part of the answer, is None." in report.message and "return it" not in report.message
+    assert "B is None." in report.message and "return it" not in report.message
 
 
 def test_two_optional_arguments_are_asked_for_together():

@@ -92,16 +92,18 @@ def test_a_damaged_file_is_kept_aside_and_said(file, capsys, damage):
     assert "progress.json could not be read" in capsys.readouterr().out
     assert file.read_text(encoding="utf-8") == damage, "looking changes nothing"
     check(named("scores", right))
-    assert "it is kept as progress.json.bak, and a new one is begun" in capsys.readouterr().out
+    said = "it is kept as progress.json.bak, and a new one begins with what this notebook has checked"
+    assert said in capsys.readouterr().out
     assert (file.parent / "progress.json.bak").read_text(encoding="utf-8") == damage
     assert kept(file) == {"softmax": (1, True), "scores": (1, True)}, "what this kernel knew is in it"
 
 
-def test_a_file_that_is_no_text_is_kept_aside(file):
-    file.write_bytes(b"\xff\xfe\x00")
-    assert "kept as progress.json.bak" in record.note("scores", True)
-    file.write_bytes(b"\xff\xfe\x01")
-    assert "kept as progress.json.bak2" in record.note("scores", True)
+def test_a_file_that_is_no_text_is_kept_aside_and_one_such_file_is_enough(file):
+    for last in (b"\x00", b"\x01"):
+        file.write_bytes(b"\xff\xfe" + last)
+        assert "kept as progress.json.bak," in record.note("scores", True)
+        assert file.with_name("progress.json.bak").read_bytes() == b"\xff\xfe" + last
+    assert sorted(path.name for path in file.parent.iterdir()) == ["progress.json", "progress.json.bak"]
 
 
 def test_what_cannot_be_written_is_said_and_written_later(file, capsys):
@@ -182,3 +184,13 @@ def test_the_table_from_the_command_line(file, encoding):
                            capture_output=True, env=os.environ | {"PYTHONIOENCODING": encoding})
     text = shown.stdout.decode(encoding)
     assert f"1 of {len(checks.EXERCISES)} exercises solved" in text and "3.3  softmax" in text
+
+
+def test_a_reader_of_the_table_may_stop_early(file):
+    """As in `python3 course.py progress | head -2`."""
+    read, write = os.pipe()
+    os.close(read)
+    shown = subprocess.run([sys.executable, "-m", "helpers.checks", str(file)], cwd=ROOT, stdout=write,
+                           stderr=subprocess.PIPE)
+    os.close(write)
+    assert shown.returncode == 0 and shown.stderr == b""

@@ -11,6 +11,7 @@ import wrong_answers
 from helpers.checks import check, report, run
 from helpers.checks.compare import number, numbers
 from helpers.checks.report import Report, encodable, print_safely, table
+from helpers.figures.style import LIGHT
 
 
 class Nesting(HTMLParser):
@@ -75,8 +76,13 @@ def test_a_picture_holds_its_numbers_and_no_colour_alone():
     shown = table(np.array([[0.5, -0.25], [np.nan, np.inf]]), (1, 0))
     assert re.findall(r">([^<>]+)</td>", shown) == ["0.500", "-0.250", "nan", "inf"]
     assert re.findall(r"rgba\((\d+), .*?(0\.\d\d)\)", shown) == [
-        ("31", "0.50"), ("255", "0.25"), ("255", "0.00"), ("31", "0.00")]
+        ("230", "0.50"), ("108", "0.25"), ("108", "0.00"), ("230", "0.00")]
     assert table(np.array([True, False])).count("<tr") == 1
+
+
+def test_positive_and_negative_have_the_colours_of_the_pictures():
+    for name, channels in (("positive", report.POSITIVE), ("negative", report.NEGATIVE)):
+        assert "#" + "".join(f"{int(c):02x}" for c in channels.split(",")) == LIGHT[name]
 
 
 @pytest.mark.parametrize(("x", "text"), [
@@ -136,8 +142,36 @@ def test_check_displays_text_and_html_in_a_notebook(monkeypatch, tmp_path):
         return Q @ K.T
     check(scores)
     (verdict,) = shown
+    assert "did not run" not in verdict.message
     bundle = verdict._repr_mimebundle_()
     assert set(bundle) == {"text/plain", "text/html"} and bundle["text/plain"] == verdict.message
+
+
+@pytest.mark.parametrize(("cells", "said"), [
+    (["def scores(Q, K):\n    return Q @ K.T", "def scores(Q, K)\n    return Q", "check(scores)"], True),
+    (["def scores(Q, K)\n    return Q", "def scores(Q, K):\n    return Q @ K.T", "check(scores)"], False),
+    (["def scores(Q, K):\n    return Q @ K.T", "def scores_too(Q, K)\n    return Q", "check(scores)"], False),
+])
+def test_a_cell_that_did_not_run_is_not_what_was_checked(monkeypatch, tmp_path, cells, said):
+    monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
+    shown = []
+
+    class Notebook:
+        user_ns = {"In": ["", *cells]}
+
+        class display:
+            display = staticmethod(shown.append)
+
+        @classmethod
+        def get_ipython(cls):
+            return cls
+    monkeypatch.setitem(report.sys.modules, "IPython", Notebook)
+
+    def scores(Q, K):
+        return Q @ K.T
+    check(scores)
+    text = "The cell in which you wrote scores last did not run (line 1: expected ':'), so nothing is known"
+    assert (text in shown[0].message) == said and ("did not run" in shown[0]._repr_html_()) == said
 
 
 @pytest.mark.parametrize(("code", "exercise"), [

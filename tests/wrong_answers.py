@@ -8,6 +8,8 @@ import math
 
 import numpy as np
 
+from helpers.attention import softmax as safe_softmax
+
 ANSWERS = []
 
 
@@ -21,6 +23,10 @@ def wrong(exercise, *named, says=()):
 def right_softmax(z, axis=-1):
     e = np.exp(z - np.max(z, axis=axis, keepdims=True))
     return e / np.sum(e, axis=axis, keepdims=True)
+
+
+def scores_right(Q, K):
+    return Q @ K.T
 
 
 # ------------------------------------------------------------------------------------------------ notebook 01
@@ -73,6 +79,47 @@ def ids_twice_wrong(tokens, vocab):
 @wrong("token_ids", says="reverse")
 def ids_backwards(tokens, vocab):
     return np.array([vocab.get(t, vocab["<unk>"]) for t in tokens[::-1]], dtype=int)
+
+
+@wrong("token_ids", "unk_one")
+def ids_with_one_for_unknown(tokens, vocab):
+    return np.array([vocab.get(t, 1) for t in tokens], dtype=int)
+
+
+@wrong("token_ids", "unk_three")
+def ids_with_three_for_unknown(tokens, vocab):
+    return np.array([vocab.get(t, 3) for t in tokens], dtype=int)
+
+
+@wrong("embed", says=("as a plain list", "np.asarray(ids) makes an array of it"))
+def embed_arrays_only(ids, E):
+    if np.any((ids < 0) | (ids >= len(E))):
+        raise ValueError(f"no such id: {ids}")
+    return E[ids]
+
+
+@wrong("embed", says=("as a plain list", "np.asarray(ids) makes an array of it"))
+def embed_arrays_only_by_methods(ids, E):
+    if ids.min() < 0 or ids.max() >= len(E):
+        raise ValueError(f"no such id: {ids}")
+    return E[ids]
+
+
+@wrong("embed", "off_by_one")
+def embed_carefully_off_by_one(ids, E):
+    if np.any((ids < 0) | (ids >= len(E))):
+        raise ValueError(f"no such id: {ids}")
+    return E[ids - 1]
+
+
+@wrong("embed", "off_by_one_up")
+def embed_one_further(ids, E):
+    return np.array([E[i + 1] for i in ids])
+
+
+@wrong("embed", says="Rows and columns stand for different things")
+def embed_turned(ids, E):
+    return E[np.asarray(ids)].T
 
 
 @wrong("embed", "columns_as_rows")
@@ -151,6 +198,49 @@ def project_twice_wrong(X, W_q, W_k, W_v):
     return (X @ W_k).T, (X @ W_q).T, (X @ W_v).T
 
 
+@wrong("project_qkv", "array_split_thirds")
+def project_and_split(X, W_q, W_k, W_v):
+    return np.array_split(X @ np.hstack([W_q, W_k, W_v]), 3, axis=1)
+
+
+@wrong("project_qkv", "equal_thirds")
+def project_and_split_evenly(X, W_q, W_k, W_v):
+    return np.split(X @ np.hstack([W_q, W_k, W_v]), 3, axis=1)
+
+
+@wrong("project_qkv", "k_from_q")
+def project_keys_from_queries(X, W_q, W_k, W_v):
+    Q = X @ W_q
+    return Q, Q @ W_k, X @ W_v
+
+
+@wrong("project_qkv", "v_from_k")
+def project_values_from_keys(X, W_q, W_k, W_v):
+    K = X @ W_k
+    return X @ W_q, K, K @ W_v
+
+
+@wrong("project_qkv", "v_from_q")
+def project_values_from_queries(X, W_q, W_k, W_v):
+    Q = X @ W_q
+    return Q, X @ W_k, Q @ W_v
+
+
+@wrong("project_qkv", says="gave back one array of shape (5, 9), where 3 arrays (Q, K, V) are expected")
+def project_row_by_row(X, W_q, W_k, W_v):
+    return [x @ np.hstack([W_q, W_k, W_v]) for x in X]
+
+
+@wrong("project_qkv", says="gave back 1 thing, where")
+def project_queries_only(X, W_q, W_k, W_v):
+    return (X @ W_q,)
+
+
+@wrong("project_qkv", says="V is None.")
+def project_no_values(X, W_q, W_k, W_v):
+    return X @ W_q, X @ W_k, None
+
+
 @wrong("project_qkv", says="2 things")
 def project_without_values(X, W_q, W_k, W_v):
     return X @ W_q, X @ W_k
@@ -206,6 +296,29 @@ def scaled_twice_wrong(Q, K):
 def scaled_without_brackets(Q, K):
     d_k = Q.shape[-1]
     return Q @ K.T / d_k ** 1/2
+
+
+@wrong("scaled_scores", "power_precedence_divided")
+def scaled_without_brackets_by_scores(Q, K):
+    d_k = len(Q[0])
+    return scores_right(Q, K) / d_k**1/2
+
+
+@wrong("scaled_scores", "mutates_q", says="changes the caller's Q")
+def scaled_in_the_callers_array(Q, K):
+    Q /= np.sqrt(Q.shape[1])
+    return Q @ K.T
+
+
+@wrong("scaled_scores", says=("the call changes K in place", "integers"))
+def scaled_in_the_callers_keys(Q, K):
+    K /= np.sqrt(Q.shape[1])
+    return Q @ K.T
+
+
+@wrong("scaled_scores", says=("2 things (an array of shape (3, 3) and a single number)", "alone"))
+def scaled_and_a_number(Q, K):
+    return Q @ K.T / np.sqrt(Q.shape[1]), 1
 
 
 @wrong("scaled_scores", says="√n_k")
@@ -281,6 +394,42 @@ def softmax_all_or_nothing(z):
     return right_softmax(z)
 
 
+@wrong("softmax", "each_row_whole")
+def softmax_for_two_axes(z):
+    A = []
+    for row in np.asarray(z, dtype=float):
+        e = np.exp(row - np.max(row))
+        A.append(e / np.sum(e))
+    return np.array(A)
+
+
+@wrong("softmax", "no_max", "axis0")
+def softmax_twice_wrong_in_the_inputs_type(z):
+    return np.exp(z) / np.exp(z).sum(0)
+
+
+@wrong("softmax", "sigmoid")
+def softmax_one_by_one(z):
+    return 1 / (1 + np.exp(-z))
+
+
+@wrong("softmax", "log_softmax")
+def softmax_in_logarithms(z):
+    z = z - np.max(z, axis=-1, keepdims=True)
+    return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
+
+
+@wrong("softmax", "log_softmax_no_max")
+def softmax_in_logarithms_at_once(z):
+    return z - np.log(np.exp(z).sum(-1, keepdims=True))
+
+
+@wrong("causal_mask", "transposed")
+def mask_turned(n_q, n_k=None):
+    n_k = n_k or n_q
+    return np.tril(np.ones((n_q, n_k), dtype=bool), n_k - n_q).T
+
+
 @wrong("causal_mask", "inverted")
 def mask_of_ones_and_zeros(n_q, n_k=None):
     n_k = n_k or n_q
@@ -336,6 +485,83 @@ def weights_without_heads(S, mask):
     return A
 
 
+@wrong("attention_weights", "inverted")
+def weights_upside_down(S, mask):
+    return safe_softmax(np.where(mask, -np.inf, S))
+
+
+@wrong("attention_weights", "inverted_large")
+def weights_upside_down_with_a_large_number(S, mask):
+    return right_softmax(np.where(mask, -1e9, S))
+
+
+@wrong("attention_weights", "softmax_axis_2")
+def weights_over_queries(S, mask):
+    return right_softmax(np.where(mask, S, -np.inf), axis=-2)
+
+
+@wrong("attention_weights", "causal_aligned")
+def weights_with_a_mask_of_their_own(S, mask):
+    n_q, n_k = S.shape[-2:]
+    return safe_softmax(np.where(np.tri(n_q, n_k, n_k - n_q, dtype=bool), S, -np.inf))
+
+
+@wrong("single_head", says="is 0 everywhere")
+def head_of_zeros(X, W_q, W_k, W_v, causal=False):
+    return np.zeros((len(X), W_v.shape[1]))
+
+
+@wrong("single_head", says="2 things (an array of shape (3, 4) and an array of shape (3, 3))")
+def head_and_weights(X, W_q, W_k, W_v, causal=False):
+    A = head_weights(X, W_q, W_k, causal)
+    return A @ (X @ W_v), A
+
+
+@wrong("single_head", "causal_inverted")
+def head_causal_when_it_should_not(X, W_q, W_k, W_v, causal=False):
+    return head_weights(X, W_q, W_k, not causal) @ (X @ W_v)
+
+
+@wrong("single_head", "mask_inverted")
+def head_upside_down(X, W_q, W_k, W_v, causal=False):
+    S = (X @ W_q) @ (X @ W_k).T / np.sqrt(W_q.shape[1])
+    return safe_softmax(np.where(np.tri(len(X), dtype=bool), -np.inf, S) if causal else S) @ (X @ W_v)
+
+
+@wrong("single_head", "mask_inverted_large")
+def head_upside_down_with_a_large_number(X, W_q, W_k, W_v, causal=False):
+    S = (X @ W_q) @ (X @ W_k).T / np.sqrt(W_q.shape[1])
+    return safe_softmax(np.where(np.tri(len(X), dtype=bool), -1e9, S) if causal else S) @ (X @ W_v)
+
+
+@wrong("single_head", "axis0")
+def head_over_queries(X, W_q, W_k, W_v, causal=False):
+    return head_weights(X, W_q, W_k, causal, lambda S: safe_softmax(S.T).T) @ (X @ W_v)
+
+
+@wrong("single_head", "axis0_no_max")
+def head_over_queries_no_max(X, W_q, W_k, W_v, causal=False):
+    return head_weights(X, W_q, W_k, causal, lambda S: np.exp(S) / np.exp(S).sum(axis=0)) @ (X @ W_v)
+
+
+@wrong("single_head", "axis0_row_max")
+def head_over_queries_row_max(X, W_q, W_k, W_v, causal=False):
+    def shares(S):
+        e = np.exp(S - S.max(axis=-1, keepdims=True))
+        return e / e.sum(axis=0)
+    return head_weights(X, W_q, W_k, causal, shares) @ (X @ W_v)
+
+
+def head_weights(X, W_q, W_k, causal, shares=safe_softmax):
+    S = (X @ W_q) @ (X @ W_k).T / np.sqrt(W_q.shape[1])
+    return shares(np.where(np.tri(len(X), dtype=bool), S, -np.inf) if causal else S)
+
+
+@wrong("single_head", "multiplied")
+def head_multiplied(X, W_q, W_k, W_v, causal=False):
+    return head_weights(X * W_q.shape[1] ** 0.5, W_q, W_k, causal) @ (X @ W_v)
+
+
 @wrong("single_head", "no_scale", "causal_ignored")
 def head_twice_wrong(X, W_q, W_k, W_v, causal=False):
     return right_softmax(np.einsum("id,jd->ij", X @ W_q, X @ W_k)) @ (X @ W_v)
@@ -389,6 +615,16 @@ def newest_without_itself(q, K, V):
 @wrong("last_query_attention", "no_scale", "row_kept")
 def newest_twice_wrong(q, K, V):
     return right_softmax(q.reshape(1, -1) @ K.T) @ V
+
+
+@wrong("last_query_attention", "sqrt_d_v")
+def newest_by_the_width_of_values(q, K, V):
+    return right_softmax(K @ q / math.sqrt(V.shape[1])) @ V
+
+
+@wrong("last_query_attention", "multiplied")
+def newest_multiplied(q, K, V):
+    return right_softmax(K @ q * math.sqrt(len(q))) @ V
 
 
 @wrong("last_query_attention", says="axis")

@@ -12,8 +12,10 @@ verdict, `record` keeps the progress file. What an exercise is stands in `exerci
 themselves, with their inputs and known mistakes, are in `exercises/`.
 """
 
+import ast
 import contextlib
 import inspect
+import re
 import sys
 from difflib import get_close_matches
 
@@ -47,6 +49,9 @@ def check(function):
         trouble = record.note(name, report.passed)
         if trouble:
             report = with_more(report, remarks=[*report.remarks, trouble])
+    stale = newer_cell_that_did_not_run(name)
+    if stale:
+        report = with_more(report, shown="\n".join(filter(None, [stale, report.shown])))
     show(report)
 
 
@@ -64,6 +69,23 @@ def exercise_named(function, frame):
         return name
     scope = {**frame.f_globals, **frame.f_locals} if frame else {}
     return next((known for known in BY_NAME if scope.get(known) is function), None)
+
+
+def newer_cell_that_did_not_run(name):
+    """A sentence when the last cell that defines `name` is no Python: then an older function is checked."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    for cell in reversed(getattr(shell, "user_ns", {}).get("In", ())):
+        if re.search(rf"^\s*def\s+{name}\b", cell, re.MULTILINE):
+            try:
+                ast.parse(cell)
+            except SyntaxError as err:
+                return (
+                    f"The cell in which you wrote {name} last did not run (line {err.lineno}: {err.msg}), so "
+                    "nothing is known about it: what follows is about the function from before."
+                )
+            return ""
+    return ""
 
 
 def no_such_exercise(function):

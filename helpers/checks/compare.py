@@ -15,7 +15,7 @@ from helpers.checks.observe import Strange
 class Fault:
     """What is wrong with the outcome on one input."""
 
-    kind: str  # time, ended, error, no error, none, type, parts, dtype, shape, nan, value, shared, changed
+    kind: str  # time, ended, error, no error, none, type, parts, things, dtype, shape, nan, value, …
     lines: tuple = ()  # sentences for the reader
     part: str = ""  # "Q", where an answer has several parts
     at: tuple | None = None  # where the first difference is
@@ -67,12 +67,8 @@ def pieces_of(exercise, returns, value):
         return Fault("type", (f"{exercise.name} gave back a string, where {wanted(returns)} is expected.",))
     if one:
         return [(next(iter(returns)), value)]
-    if not isinstance(value, list) and not (isinstance(value, np.ndarray) and value.ndim):
-        return Fault(
-            "parts", (f"{exercise.name} gave back one thing, where {wanted(returns)} are expected.",)
-        )
-    if len(value) != len(returns):
-        have = f"{len(value)} things" if isinstance(value, list) else f"one array of shape {value.shape}"
+    have = not_the_parts(returns, value)
+    if have:
         return Fault("parts", (f"{exercise.name} gave back {have}, where {wanted(returns)} are expected.",))
     pieces = []
     for (name, axes), piece in zip(returns.items(), value, strict=True):
@@ -85,19 +81,41 @@ def pieces_of(exercise, returns, value):
 
 def inside(name, returns, value):
     """The pieces of a part that has parts itself; or a `Fault`."""
-    names = ", ".join(returns)
-    if not isinstance(value, list) and not (isinstance(value, np.ndarray) and value.ndim):
-        have = "None" if value is None else "one thing"
-    elif len(value) != len(returns):
-        have = f"{len(value)} things" if isinstance(value, list) else f"one array of shape {value.shape}"
-    else:
+    have = "None" if value is None else not_the_parts(returns, value)
+    if not have:
         return list(zip(returns, value, strict=True))
-    return Fault("parts", (f"{name}, the part of the answer, is {have}; ({names}) is expected.",), name)
+    return Fault("parts", (f"{name} is {have}, where ({', '.join(returns)}) is expected.",), name)
+
+
+def not_the_parts(returns, value):
+    """"" when these are as many things as there are parts, otherwise what it is, in words."""
+    if not isinstance(value, list) and not (isinstance(value, np.ndarray) and value.ndim):
+        return "one thing"
+    shape, axes = shape_of(value), [axes for axes in returns.values()]
+    if shape and len(shape) <= min(0 if isinstance(a, dict) else len(a) for a in axes):
+        return f"one array of shape {shape}"  # a list of its rows, too
+    if len(value) == len(returns):
+        return ""
+    if isinstance(value, np.ndarray):
+        return f"one array of shape {shape}"
+    return things(len(value))
+
+
+def shape_of(value):
+    """The shape of what NumPy makes of it; () when it makes no array."""
+    try:
+        return np.shape(value)
+    except ValueError:
+        return ()
+
+
+def things(count):
+    return "1 thing" if count == 1 else f"{count} things"
 
 
 def as_numbers(name, piece):
     """One part of an answer as an array of numbers; or a `Fault`."""
-    what = f"{name}, the part of the answer," if name else "The answer"
+    what = name or "The answer"
     if piece is None:
         return Fault("none", (f"{what} is None.",), name)
     try:
@@ -148,11 +166,14 @@ def compare(exercise, case, expected, given, forgive=False):
         )
     if given.error:
         return Fault("error", ())
-    arrays = parts(exercise, given.value)
+    wants, arrays = parts(exercise, expected.value), parts(exercise, given.value)
+    too_many = several_for_one(exercise, wants, given.value)
+    if too_many:
+        return too_many
     if isinstance(arrays, Fault):
         return arrays
     several = len(exercise.parts) > 1
-    for name, want, have in zip(exercise.parts, parts(exercise, expected.value), arrays, strict=True):
+    for name, want, have in zip(exercise.parts, wants, arrays, strict=True):
         fault = compare_arrays(exercise, case, name if several else "", want, have, forgive)
         if fault:
             return fault
@@ -173,6 +194,21 @@ def compare(exercise, case, expected, given, forgive=False):
             ),
         )
     return None
+
+
+def several_for_one(exercise, wants, value):
+    """A Fault when the answer and something else were returned together (return A, S), otherwise None."""
+    if len(wants) > 1 or not isinstance(value, list) or len(value) < 2 or not wants[0].ndim:
+        return None
+    shapes = [shape_of(thing) for thing in value]
+    if wants[0].ndim not in map(len, shapes) or any(isinstance(thing, (str, Strange)) for thing in value):
+        return None
+    what = " and ".join(
+        f"an array of shape {shape}" if shape else "None" if thing is None else "a single number"
+        for shape, thing in zip(shapes, value, strict=True)
+    )
+    lines = (f"{exercise.name} gave back {things(len(value))} ({what}), where one array is expected.",)
+    return Fault("things", lines)
 
 
 def compare_arrays(exercise, case, name, want, have, forgive):

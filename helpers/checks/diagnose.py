@@ -62,14 +62,17 @@ class Tried:
 def diagnose(exercise, tried):
     """The Diagnosis of an answer that is wrong somewhere, or None."""
     tried = [t for t in tried if not t.case.edge]
-    if any(t.given.ended for t in tried):
+    wrong = [t for t in tried if t.fault]
+    if not wrong or any(t.given.ended for t in tried):
         return None
     mistakes = best_single(exercise, tried) or fitting_pair(exercise, tried)
     if mistakes:
         return named(exercise, mistakes)
-    what, why, *read = explained(exercise, tried) or kinds.recognise(exercise, tried)
+    if all(t.fault.kind == "error" and t.case.error for t in wrong):
+        return Diagnosis((), *wrong[0].case.error)
+    (what, why, *read), inputs = explained(exercise, tried) or (kinds.recognise(exercise, tried), ())
     read = tuple((exercise.notebook, heading) for heading in read)
-    return Diagnosis((), what, why, read) if what else partly(exercise, tried)
+    return Diagnosis((), what, why, read, inputs) if what else partly(exercise, tried)
 
 
 def partly(exercise, tried):
@@ -96,13 +99,17 @@ def partly(exercise, tried):
 
 
 def explained(exercise, tried):
-    """What the exercise's own `explain` says on the first input on which it says anything."""
-    for t in tried:
-        if exercise.explain and t.fault and t.fault.given is not None:
-            found = exercise.explain(t.fault.expected, t.fault.given, *t.case.arguments)
-            if found:
-                return found
-    return None
+    """(what the exercise's own `explain` says, the inputs on which it says that), or None.
+
+    Something said on less than half of the wrong answers explains too little.
+    """
+    wrong = [t for t in tried if exercise.explain and t.fault and t.fault.given is not None]
+    said = [(exercise.explain(t.fault.expected, t.fault.given, *t.case.arguments), t) for t in wrong]
+    said = [(found, t) for found, t in said if found]
+    if not said or len(said) * 2 < len(wrong):
+        return None
+    first = said[0][0]
+    return first, tuple(t for found, t in said if found == first)
 
 
 def named(exercise, mistakes):
@@ -141,11 +148,12 @@ def fitting_pair(exercise, tried):
             continue  # they replace the same step
         function = exercise.with_mistakes(*pair)
         if exercise.canonical is None:
-            if any(match(exercise, t, exercise.outcome(function, t.case)) < LOOSE for t in tried):
+            plain = (t for t in tried if not t.case.style)
+            if any(match(exercise, t, exercise.outcome(function, t.case)) < LOOSE for t in plain):
                 continue
         outcomes = exercise.outcomes(function)
         doubts = fit(exercise, tried, [outcomes[i] for i in positions(exercise, tried)])
-        if doubts is not None and doubts[0] == 0:
+        if doubts is not None and doubts[0] <= sum(t.case.style for t in tried):
             return pair
     return ()
 
@@ -185,7 +193,11 @@ def match(exercise, t, wrong):
 def agreement(exercise, t, wrong):
     given = t.given
     if t.case.raises and bool(given.error) != bool(wrong.error):
-        return 0
+        return CLASH if given.error else 0  # right here, by a test of one's own
+    if t.fault and t.fault.kind == "changed" and not wrong.changed:
+        return 0  # it does not explain the change
+    if t.case.error and given.error and not wrong.error:
+        return CLASH
     if given.error or wrong.error:
         if given.error and wrong.error:
             if given.error.type == wrong.error.type or t.case.raises:
@@ -202,7 +214,7 @@ def agreement(exercise, t, wrong):
     a, b = parts(exercise, given.value), parts(exercise, wrong.value)
     if not isinstance(a, list) or not isinstance(b, list):
         faults = not isinstance(a, list) and not isinstance(b, list)
-        if not faults or a.kind != b.kind:
+        if not faults or (a.kind, a.part) != (b.kind, b.part):
             return 0
         return EXACT if a.lines == b.lines else LOOSE
     if [x.shape for x in a] != [x.shape for x in b]:
@@ -211,9 +223,26 @@ def agreement(exercise, t, wrong):
         return 0
     if all(alike(exercise, x, y, t.case) for x, y in zip(a, b, strict=True)):
         return EXACT
+    if all(alike(exercise, x, empty_rows(x, y), t.case) for x, y in zip(a, b, strict=True)):
+        return LOOSE
     if not_finite(exercise, given.value) and not_finite(exercise, wrong.value):
         return LOOSE
     return 0
+
+
+def empty_rows(x, y):
+    """y, where a row or column that is all nan in one of the two and 0 in the other counts as the same.
+
+    What comes of a query that may read nothing depends on how softmax was written.
+    """
+    if not x.ndim:
+        return y
+    one, other = (a.astype(np.float64) for a in (x, y))
+    for axis in range(-min(one.ndim, 2), 0):
+        none, zero = np.isnan(one).all(axis, keepdims=True), (one == 0).all(axis, keepdims=True)
+        same = none & (other == 0).all(axis, keepdims=True) | zero & np.isnan(other).all(axis, keepdims=True)
+        other = np.where(same, one, other)
+    return other
 
 
 def alike(exercise, x, y, case):

@@ -23,6 +23,8 @@ class Case:
     tolerance : in place of the exercise's own.
     raises : an exception is what is wanted.
     edge : careful people differ here, so a wrong result passes with this remark.
+    edge_error : the remark for an error there, after its name ("with an odd d it raises IndexError" + this).
+    error : (what, why), the diagnosis when an error here is all that is wrong.
     edge_rows : where in the result the difference is allowed; everywhere when None.
     style : what a mistake does here depends on the type of the numbers; it never speaks against a diagnosis.
     call : call(function, *arguments) when one plain call will not do.
@@ -35,6 +37,8 @@ class Case:
     tolerance: float | None = None
     raises: bool = False
     edge: str = ""
+    edge_error: str = ""
+    error: tuple = ()
     style: bool = False
     edge_rows: np.ndarray | None = None
     call: Callable | None = None
@@ -91,6 +95,7 @@ class Exercise:
     canonical: Callable | None = (
         None  # list of results -> the same list in one form, where several forms are right
     )
+    remark: Callable | None = None  # list of results -> a remark on an answer that passes, or ""
     holds: tuple = ()  # (text, test(result, *arguments)): what is true of a right answer
     explain: Callable | None = (
         None  # (expected, given, *arguments) -> (what, why[, what to read]) or None, when no mistake fits

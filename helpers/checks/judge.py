@@ -87,7 +87,9 @@ def weigh(exercise, function, outcomes, replaced, may_blame):
         counted += faults
     total = len(counted) + sum(not case.edge for case in exercise.inputs[len(tried) :])
     summary = f"right on {len(counted) - len(faults)} of {total} inputs"
-    remarks = list(remarks_on(exercise, tried, replaced))
+    if total > len(counted):
+        summary += f" ({total - len(counted)} not tried)"
+    remarks = list(remarks_on(exercise, tried, outcomes, replaced))
     if not faults:
         return Report(
             exercise.name, "passed", summary, why=exercise.passed, remarks=remarks, next=what_next(exercise)
@@ -175,10 +177,16 @@ def not_written(exercise, function, problem):
     return Report(exercise.name, "not written", "not written yet")
 
 
-def remarks_on(exercise, tried, replaced):
+def remarks_on(exercise, tried, outcomes, replaced):
     for t in tried:
-        if t.forgiven:
+        if t.forgiven and t.fault.kind == "error" and t.case.edge_error:
+            yield f"with {t.case.kind} it raises {t.given.error.type}{t.case.edge_error}"
+        elif t.forgiven:
             yield t.case.edge
+    if exercise.remark:
+        text = exercise.remark([o.value if o.error is None else None for o in outcomes])
+        if text:
+            yield text
     lists = any(isinstance(t.given.value, list) for t in tried)
     if lists and len(exercise.returns) == 1 and not exercise.lists:
         yield f"{exercise.name} gives back a list; the functions that come after it expect a NumPy array."

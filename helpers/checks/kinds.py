@@ -15,7 +15,8 @@ from helpers.checks.observe import Strange
 def recognise(exercise, tried):
     """(what was done, why that matters), or ("", "")."""
     wrong = [t for t in tried if t.fault]
-    if all(t.fault.kind == "changed" for t in wrong):
+    kinds = {t.fault.kind for t in wrong if not (t.fault.kind == "error" and t.case.style)}
+    if kinds == {"changed"}:
         return changed(exercise, wrong)
     if all(t.fault.kind == "shared" for t in wrong):
         return (
@@ -32,6 +33,7 @@ def recognise(exercise, tried):
         return "", ""
     name, pairs = pairs
     for recogniser in (
+        nothing,
         order_of_axes,
         extra_axes,
         another_shape,
@@ -53,7 +55,8 @@ def recognise(exercise, tried):
 def changed(exercise, wrong):
     names = names_of(exercise, sorted({i for t in wrong for i in t.given.changed}))
     return (
-        f"The answer is right, but the call changes {names} in place.",
+        f"The answer is right, but the call changes {names} in place"
+        + (", which integers cannot even take." if any(t.given.error for t in wrong) else "."),
         f"Whoever uses {names} afterwards works with other numbers and does not know it.",
     )
 
@@ -117,11 +120,17 @@ def explains(exercise, pairs, change):
     return told
 
 
+def nothing(exercise, pairs):
+    if explains(exercise, pairs, lambda want, t: np.zeros(want.shape)):
+        return "{It} is 0 everywhere.", "Is what was computed ever put into what is returned?"
+    return None
+
+
 def order_of_axes(exercise, pairs):
     if explains(exercise, pairs, lambda want, t: np.swapaxes(want, -1, -2) if want.ndim > 1 else want):
         return (
             "{It} has rows and columns swapped.",
-            "A row then belongs to a key in place of a query, or to a feature in place of a token.",
+            "Rows and columns stand for different things: the next step would take one for the other.",
         )
     if explains(exercise, pairs, lambda want, t: want.T):
         return "{It} has its axes in the opposite order.", "The next step would work along the wrong axis."
@@ -268,7 +277,7 @@ def moved(exercise, pairs):
         if explains(exercise, pairs, move):
             return (
                 text,
-                "A row belongs to one token and a column to one key or feature: the place is the meaning.",
+                "Each row and each column stands for one thing of its own: the place is the meaning.",
             )
     permuted = False
     for t, want, have in pairs:
@@ -336,8 +345,11 @@ ROWS = (
     ("each column of {it} is divided by its sum", lambda w: w / w.sum(0, keepdims=True)),
     ("each row of {it} is brought to mean 0", lambda w: w - w.mean(-1, keepdims=True)),
     ("each row of {it} has its maximum subtracted", lambda w: w - w.max(-1, keepdims=True)),
-    ("{it} went through a softmax", lambda w: softmax_of(w)),
-    ("{it} went through a softmax", lambda w: softmax_of(w.T).T if w.ndim == 2 else w),
+    ("exp is taken of {it}, and each row divided by its sum", lambda w: softmax_of(w)),
+    (
+        "exp is taken of {it}, and each column divided by its sum",
+        lambda w: softmax_of(w.T).T if w.ndim == 2 else w,
+    ),
     ("the answer is summed over the rows", lambda w: w.sum(0)),
     ("the answer is summed over each row", lambda w: w.sum(-1)),
     ("the answer is averaged over the rows", lambda w: w.mean(0)),
@@ -368,6 +380,8 @@ def row_by_row(exercise, pairs):
 
 
 def proportional(exercise, t, want, have):
+    if not have.any():  # a factor of 0 is no factor
+        return not want.any()
     ratio = (want * have).sum(-1, keepdims=True) / (want * want).sum(-1, keepdims=True)
     return close(exercise, t, want * np.nan_to_num(ratio), have)
 
@@ -377,7 +391,8 @@ def what_holds(exercise, tried, shown):
     found = []
     fine = [t.case.kind for t in tried if not t.fault and t.case.kind and not t.case.raises]
     bad = [t.case.kind for t in tried if t.fault and t.case.kind]
-    if fine and len(bad) <= len(tried) / 2:
+    whole = not any(t.given.ended for t in tried)  # what comes after a call that ended everything: unknown
+    if fine and whole and len(bad) <= len(tried) / 2:
         found.append(f"It is right except for: {'; '.join(dict.fromkeys(bad))}.")
     elif fine:
         found.append(f"It is right for: {'; '.join(dict.fromkeys(fine))}.")
@@ -387,6 +402,8 @@ def what_holds(exercise, tried, shown):
     have = parts(exercise, shown.given.value) if not shown.given.error and not shown.given.ended else None
     if not isinstance(have, list) or isinstance(shown.given.value, Strange) or shown.case.raises:
         return found
+    if shown.fault.kind == "things":
+        return found
     want = parts(exercise, shown.expected.value)
     if len(want) > 1:
         good = [
@@ -394,21 +411,22 @@ def what_holds(exercise, tried, shown):
         ]
         if good:
             found.append(f"{' and '.join(good)} {'is' if len(good) == 1 else 'are'} right.")
-    for w, h in zip(want, have, strict=True):
-        if w.shape == h.shape and not right(exercise, shown, w, h):
-            found += true_of(exercise, shown, w, h)
+    for name, w, h in zip(exercise.parts, want, have, strict=True):
+        if not right(exercise, shown, w, h):  # the first that is wrong, as in the facts above
+            if w.shape == h.shape:
+                found += true_of(exercise, shown, w, h, f"shape of {name}" if len(want) > 1 else "shape")
             break
     return list(dict.fromkeys(found))
 
 
-def true_of(exercise, t, want, have):
+def true_of(exercise, t, want, have, shape):
     """What holds in one array of the right shape."""
     have, want = have.astype(np.float64), want.astype(np.float64)
     if not np.isfinite(have).all():
         bad = int((~np.isfinite(have)).sum())
         yield f"{bad} of {have.size} numbers are nan or inf."
         return
-    yield "The shape is right and all numbers are finite."
+    yield f"The {shape} is right and all numbers are finite."
     for text, test in exercise.holds:
         if test(have, *t.case.arguments):
             yield text

@@ -54,7 +54,10 @@ def note(name, passed):
         with turn(path):
             found, trouble = read(path)
             if found is None:
-                trouble += f"; it is kept as {put_aside(path)}, and a new one is begun"
+                trouble += (
+                    f"; it is kept as {put_aside(path)}, and a new one begins with what this notebook "
+                    "has checked since it was opened"
+                )
                 found = {n: dict(entry) for n, entry in _seen.items()}
             else:
                 for unsaved, entry in _unsaved.items():
@@ -87,13 +90,10 @@ def read(path):
 
 
 def put_aside(path):
-    """Move a damaged file out of the way; returns its new name."""
-    for number in range(1, 1000):
-        aside = path.with_name(f"{path.name}.bak{'' if number == 1 else number}")
-        if not aside.exists():
-            os.replace(path, aside)
-            return aside.name
-    raise OSError(0, "too many damaged files")
+    """Move a damaged file out of the way, over an older one; returns its new name."""
+    aside = path.with_name(f"{path.name}.bak")
+    os.replace(path, aside)
+    return aside.name
 
 
 def write(path, entries):

@@ -90,6 +90,7 @@ FAULTS = {
     "time": "The function does not come to an end: a loop that never stops, or far too much work.",
     "ended": "The function ends the process it runs in.",
     "none": "The function computes something and does not return it.",
+    "things": "Several things are returned where one is asked for: return the answer alone.",
 }
 
 

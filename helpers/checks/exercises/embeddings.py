@@ -82,10 +82,17 @@ def token_id_steps(tokens, vocab, find=look_up, unknown=the_unknown, shift=0, dt
     return np.array(ids, dtype=object if None in ids else dtype)
 
 
+def no_ids_are_floats(values):
+    if any(isinstance(v, np.ndarray) and not v.size and v.dtype.kind == "f" for v in values):
+        return ("for no tokens at all the ids are an array of floats, and floats pick no rows: np.array([]) "
+                "makes floats unless it is told otherwise, as in np.array(ids, dtype=int).")
+    return ""
+
+
 TOKEN_IDS = Exercise(
     "1.1", "token_ids", "01", right.token_ids,
     arguments={"tokens": (), "vocab": ()}, returns={"ids": ("n",)}, whole=True,
-    cases=token_id_cases, steps=token_id_steps,
+    cases=token_id_cases, steps=token_id_steps, remark=no_ids_are_floats,
     passed="Every word has a number now, known or not, and numbers are all a model ever sees.",
     mistakes=(
         Mistake("unk_dropped", dict(unknown=always(DROP)), "words outside the vocabulary are left out",
@@ -97,6 +104,13 @@ TOKEN_IDS = Exercise(
                 "error.", "Every token has an id"),
         Mistake("unk_zero", dict(unknown=always(0)), 'unknown words get the id 0, whatever id "<unk>" has',
                 "In this vocabulary 0 belongs to a real word, and that is what the model would read.",
+                "Every token has an id"),
+        Mistake("unk_one", dict(unknown=always(1)), 'unknown words get the id 1, whatever id "<unk>" has',
+                "In another vocabulary 1 belongs to a real word; vocab says which id is the right one.",
+                "Every token has an id"),
+        Mistake("unk_three", dict(unknown=always(3)),
+                'unknown words get the id 3 (as in the example), whatever id "<unk>" has',
+                "In another vocabulary 3 belongs to a real word; vocab says which id is the right one.",
                 "Every token has an id"),
         Mistake("unk_minus_one", dict(unknown=always(-1)), "unknown words get the id -1",
                 "-1 raises no error in NumPy: it picks the last row of the embedding matrix.",
@@ -169,13 +183,18 @@ def embed_cases():
         Case("a square table", (np.array([4, 1, 3]), table(5, 5))),
         Case("as many tokens as rows and columns", (np.array([2, 0, 3, 1]), table(4, 4))),
         Case("one token", (np.array([5]), E)),
-        Case("ids as a plain list", ([3, 0, 6], E)),
+        Case("ids as a plain list", ([3, 0, 6], E),
+             says="ids [3, 0, 6], as a plain list, and a table of 7 rows",
+             error=("The ids came as a plain list here, and a list cannot be computed or compared with.",
+                    "A list is accepted wherever an array is: np.asarray(ids) makes an array of it, and "
+                    "leaves an array as it is.")),
         Case("an id beyond the last row", (np.array([1, 7]), E), raises=True,
              says="ids [1, 7] and a table of 7 rows: there is no row 7"),
         Case("a negative id", (np.array([2, -1]), E), raises=True,
              says="ids [2, -1] and a table of 7 rows",
-             edge="an id of -1 is taken without a word (in NumPy it means the last row). "
-                  "The exercise asks for an error outside 0 … V-1."),
+             edge="a negative id raises no error: E[-1] is the last row, so a wrong id becomes some other "
+                  "word. The exercise asks for an error outside 0 … V-1; NumPy raises one for V and above "
+                  "only, and ids below 0 are yours to find."),
     ]
 
 
@@ -274,7 +293,9 @@ def position_cases():
         case("another base", 5, 6, options={"base": 100.0}),
         case("many positions", 200, 10),
         case("an odd d", 4, 5, edge="with an odd d it does something else than end in a sine "
-             "column of its own. Models use even d, so nothing depends on it."),
+             "column of its own. Models use even d, so nothing depends on it.",
+             edge_error=", where the exercise asks for a last column of sines. "
+             "Models use even d, so nothing depends on it."),
     ]
 
 

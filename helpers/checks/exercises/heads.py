@@ -49,11 +49,12 @@ def hide_with_inf(S, mask):
 def head_steps(X, W_q, W_k, W_v, causal=False, project=right.project_qkv, product=rows_with_rows,
                scale=lambda X, Q: np.sqrt(Q.shape[-1]), hide=hide_with_inf, softmax=softmax_steps,
                turn=lambda A: A, after=lambda A, mask: A, mixed=lambda X, Q, K, V: V,
-               values=lambda V, causal: V, mix=lambda A, S, V: A @ V, finish=lambda Z, Q: Z):
+               when=lambda causal: causal, values=lambda V, causal: V, mix=lambda A, S, V: A @ V,
+               finish=lambda Z, Q: Z):
     with np.errstate(all="ignore"):
         Q, K, V = project(X, W_q, W_k, W_v)
         S = product(Q, K) / scale(X, Q)
-        mask = np.tril(np.ones(S.shape, bool))
+        mask, causal = np.tril(np.ones(S.shape, bool)), when(causal)
         if causal:
             S = hide(S, mask)
         A = turn(softmax(S))
@@ -100,12 +101,19 @@ SINGLE_HEAD = Exercise(
         Mistake("power_precedence_divided", dict(scale=lambda X, Q: Q.shape[-1] * 2),
                 "the scores are divided by d_k and then by 2",
                 "In Python x / d_k ** 1/2 means (x / d_k) / 2: the root needs brackets, d_k ** (1/2).", FAR),
+        Mistake("multiplied", dict(scale=lambda X, Q: 1 / np.sqrt(Q.shape[-1])),
+                "the scores are multiplied by √d_k",
+                "The spread was √d_k too large already; now it is d_k too large.", FAR),
         Mistake("scale_after_softmax",
                 dict(scale=lambda X, Q: 1, finish=lambda Z, Q: Z / np.sqrt(Q.shape[-1])),
                 "the division by √d_k comes after softmax",
                 "There it only shrinks the answer; it is the scores that must be kept close together.", FAR),
         Mistake("causal_ignored", dict(hide=lambda S, mask: S), "causal=True changes nothing",
                 "Each token then reads the words that come after it.", CAUSAL),
+        Mistake("causal_inverted", dict(when=lambda causal: not causal),
+                "causal is taken the other way round: the mask is used when causal is False",
+                "With causal=True each token reads itself and what came before; with False it reads all.",
+                CAUSAL),
         Mistake("mask_after", dict(hide=lambda S, mask: S, after=lambda A, mask: A * mask),
                 "the mask is applied after softmax",
                 "The hidden keys have taken their share by then: what is left no longer adds up to 1.",
@@ -121,6 +129,12 @@ SINGLE_HEAD = Exercise(
         Mistake("mask_inverted", dict(hide=lambda S, mask: np.where(mask, -np.inf, S)),
                 "the mask is used the wrong way round: what may be read is hidden",
                 "True means “may read” in this course.", CAUSAL),
+        Mistake("mask_inverted_large", dict(hide=lambda S, mask: np.where(mask, -1e9, S)),
+                "the mask is used the wrong way round: what may be read is hidden",
+                "True means “may read” in this course.", CAUSAL),
+        Mistake("mask_without_self_large", dict(hide=lambda S, mask: np.where(np.tril(mask, -1), S, -1e9)),
+                "a token may not read itself",
+                "The first token would have nothing to read at all.", CAUSAL),
         Mistake("mask_without_self", dict(hide=lambda S, mask: np.where(np.tril(mask, -1), S, -np.inf)),
                 "a token may not read itself",
                 "The first token would have nothing to read at all.", CAUSAL),
@@ -132,6 +146,8 @@ SINGLE_HEAD = Exercise(
                 "Without causal every token may read every other.", CAUSAL),
         Mistake("axis0", dict(softmax=slip(SLIPS["axis0"])), "softmax runs down the columns, over queries",
                 "Each query shares itself out among the keys: its row must add up to 1.", "Rows or columns"),
+        *(Mistake(name, dict(softmax=slip(SLIPS[name])), SLIPS[name].what, SLIPS[name].why, "Rows or columns")
+          for name in ("axis0_no_max", "axis0_row_max", "axis0_global_max")),
         Mistake("k_q", dict(product=lambda Q, K: K @ Q.T), "the scores are K Qᵀ: keys ask and queries answer",
                 "Row i must hold the scores of query i.", AT_ONCE),
         Mistake("weights_transposed", dict(turn=lambda A: A.T),
@@ -210,12 +226,12 @@ def last_cases():
     ]
 
 
-def last_steps(q, K, V, product=lambda q, K: K @ q, scale=lambda q, K: np.sqrt(len(q)), hide=lambda s: s,
+def last_steps(q, K, V, product=lambda q, K: K @ q, scale=lambda q, K, V: np.sqrt(len(q)), hide=lambda s: s,
                softmax=softmax_steps, seen=lambda K: K, mixed=lambda K, V: V, mix=lambda a, V: a @ V,
                finish=lambda z: z):
     with np.errstate(all="ignore"):
         K, V = seen(K), seen(V)
-        return finish(mix(softmax(hide(product(q, K) / scale(q, K))), mixed(K, V)))
+        return finish(mix(softmax(hide(product(q, K) / scale(q, K, V))), mixed(K, V)))
 
 
 def only_first(s):
@@ -228,16 +244,26 @@ LAST_QUERY_ATTENTION = Exercise(
     cases=last_cases, steps=last_steps,
     passed="This is all a model computes for each new word, once keys and values are kept.",
     mistakes=(
-        Mistake("no_scale", dict(scale=lambda q, K: 1), "the scores are not divided by √d_k",
+        Mistake("no_scale", dict(scale=lambda q, K, V: 1), "the scores are not divided by √d_k",
                 "At d_k = {d_k} it is hard to see; at d_k = 256 softmax would be a switch.", FAR),
-        Mistake("d_not_sqrt", dict(scale=lambda q, K: len(q)),
+        Mistake("d_not_sqrt", dict(scale=lambda q, K, V: len(q)),
                 "the scores are divided by d_k, without the root",
                 "The spread grows like √d_k; divided by d_k the scores are too small and softmax too flat.",
                 FAR),
-        Mistake("sqrt_n", dict(scale=lambda q, K: np.sqrt(len(K))),
+        Mistake("sqrt_n", dict(scale=lambda q, K, V: np.sqrt(len(K))),
                 "the scores are divided by √n, the number of keys",
                 "A score is a sum of d_k products, so d_k sets its spread; len(K) counts keys.", FAR),
-        Mistake("power_precedence_divided", dict(scale=lambda q, K: len(q) * 2),
+        Mistake("sqrt_d_v", dict(scale=lambda q, K, V: np.sqrt(V.shape[1])),
+                "the scores are divided by √d_v in place of √d_k",
+                "A score is a sum of d_k products, so d_k sets its spread; the width of a value does not.",
+                FAR),
+        Mistake("multiplied", dict(scale=lambda q, K, V: 1 / np.sqrt(len(q))),
+                "the scores are multiplied by √d_k",
+                "The spread was √d_k too large already; now it is d_k too large.", FAR),
+        Mistake("power_precedence", dict(scale=lambda q, K, V: len(q) / 2),
+                "the scores are divided by d_k / 2",
+                "In Python d_k ** 1/2 means (d_k ** 1) / 2.", FAR),
+        Mistake("power_precedence_divided", dict(scale=lambda q, K, V: len(q) * 2),
                 "the scores are divided by d_k and then by 2",
                 "In Python x / d_k ** 1/2 means (x / d_k) / 2: the root needs brackets, d_k ** (1/2).", FAR),
         Mistake("tril_one_row", dict(hide=only_first), "only the first key is read",

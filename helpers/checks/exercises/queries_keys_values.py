@@ -36,6 +36,10 @@ def equal_thirds(X, W_q, W_k, W_v):
     return Y[:, :third], Y[:, third:2 * third], Y[:, 2 * third:]
 
 
+def array_split_thirds(X, W_q, W_k, W_v):
+    return tuple(np.array_split(X @ np.concatenate([W_q, W_k, W_v], axis=1), 3, axis=1))
+
+
 def chained(X, W_q, W_k, W_v):
     Q = X @ W_q
     K = Q @ W_k
@@ -92,11 +96,27 @@ PROJECT_QKV = Exercise(
                 "each projection is made from the one before, not from X",
                 "All three read the same word; none of them reads another's result.",
                 "Three projections by hand"),
+        Mistake("k_from_q", dict(project=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_q @ W_k, X @ W_v)),
+                "the keys are made from Q, not from X",
+                "All three read the same word; none of them reads another's result.",
+                "Three projections by hand"),
+        Mistake("v_from_k", dict(project=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_k, X @ W_k @ W_v)),
+                "the values are made from K, not from X",
+                "All three read the same word; none of them reads another's result.",
+                "Three projections by hand"),
+        Mistake("v_from_q", dict(project=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_k, X @ W_q @ W_v)),
+                "the values are made from Q, not from X",
+                "All three read the same word; none of them reads another's result.",
+                "Three projections by hand"),
         Mistake("value_not_projected", dict(project=lambda X, W_q, W_k, W_v: (X @ W_q, X @ W_k, X)),
                 "X itself is returned as V",
                 "Attention passes on values, not words: W_v decides what of a word is worth passing on.",
                 "What a value carries"),
         Mistake("equal_thirds", dict(project=equal_thirds), "one fused product is cut into three equal parts",
+                "That is right only while d_k = d_v; here the cuts are at d_k and 2 d_k.",
+                "One fused matrix, cut in the right places"),
+        Mistake("array_split_thirds", dict(project=array_split_thirds),
+                "one fused product is cut into three equal parts (np.array_split into 3)",
                 "That is right only while d_k = d_v; here the cuts are at d_k and 2 d_k.",
                 "One fused matrix, cut in the right places"),
         Mistake("scaled",

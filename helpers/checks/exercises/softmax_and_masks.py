@@ -93,6 +93,16 @@ def along(axis):
     return shares
 
 
+def each_row_whole(z, top, exp, total):
+    """As if the first axis counted rows and nothing stood in front of it."""
+    return np.array([exp(row - row.max()) / exp(row - row.max()).sum() for row in z])
+
+
+def log_shares(z, top, exp, total):
+    z = z - top(z)
+    return z - np.log(total(exp(z)))
+
+
 WEIGHTS, NOT_PATTERN = "From scores to weights: softmax", "Scores are not the attention pattern"
 SAFE = "The row's own maximum is always safe to subtract: the largest exponent is then 0."
 SOFTMAX_SLIPS = (
@@ -122,6 +132,10 @@ SOFTMAX_SLIPS = (
     Mistake("axis0", dict(shares=along(0)), "the shares are taken down the columns (axis 0)",
             "A row holds one query's scores, and it is the query that shares itself out among the keys.",
             WEIGHTS),
+    Mistake("each_row_whole", dict(shares=each_row_whole),
+            "the array is taken apart along its first axis, as if it always had two",
+            "A single row (1-D) then falls apart into numbers, and with heads in front whole matrices are "
+            "shared out. axis=-1 with keepdims=True fits any number of axes.", WEIGHTS),
     Mistake("axis1", dict(shares=along(1)), "the axis is fixed as 1",
             "For two axes 1 is the last one; with heads in front it is another, and a single row has none. "
             "-1 is always the last.", WEIGHTS),
@@ -146,6 +160,10 @@ SOFTMAX_SLIPS = (
     Mistake("absolute", dict(shares=lambda z, top, exp, total: abs(z) / total(abs(z))),
             "absolute values are divided by their sum, without exp",
             "A very negative score would then be read as much as a very positive one.", WEIGHTS),
+    Mistake("sigmoid", dict(shares=lambda z, top, exp, total: 1 / (1 + exp(-z))),
+            "each score goes through a sigmoid, 1 / (1 + exp(-z)), on its own",
+            "Softmax looks at the whole row: the more one key gets, the less is left for the others.",
+            WEIGHTS),
     Mistake("base2", dict(exp=np.exp2), "powers of 2 are taken in place of powers of e",
             "It has the same shape but is flatter: as if all scores were multiplied by 0.69.", WEIGHTS),
     Mistake("base10", dict(exp=lambda z: 10.0 ** z), "powers of 10 are taken in place of powers of e",
@@ -171,13 +189,38 @@ SOFTMAX_SLIPS = (
             "The first one gives shares between 0 and 1; the second makes them nearly equal.", WEIGHTS),
     Mistake("log", dict(finish=lambda A, z: np.log(A)), "the logarithm of the shares is returned",
             "That is log-softmax, useful in training; attention needs the shares themselves.", WEIGHTS),
+    Mistake("log_softmax", dict(shares=log_shares), "the logarithm of the shares is returned (log-softmax)",
+            "It is useful in training; attention needs the shares themselves: take exp of it.", WEIGHTS),
+    Mistake("log_softmax_no_max", dict(shares=log_shares, top=np.zeros_like),
+            "the logarithm of the shares is returned (log-softmax), without subtracting the maximum first",
+            "It is useful in training; attention needs the shares themselves, and exp(1000) is more than a "
+            "float can hold.", WEIGHTS),
 )
+
+# Slips that are two in the softmax exercise itself and one where softmax is a step.
+AXIS_SLIPS = (
+    Mistake("axis0_no_max", dict(shares=along(0), top=np.zeros_like),
+            "the shares are taken down the columns (axis 0), and of large scores exp is taken as they are",
+            "A row holds one query's scores, and it is the query that shares itself out among the keys. And "
+            "exp(1000) is more than a float can hold: the largest score must be taken away first.", WEIGHTS),
+    Mistake("axis0_row_max", dict(total=lambda e: e.sum(axis=0, keepdims=True)),
+            "each row's maximum is subtracted, but the sums run down the columns (axis 0)",
+            "A row holds one query's scores, and it is the query that shares itself out among the keys.",
+            WEIGHTS),
+    Mistake("axis0_global_max", dict(total=lambda e: e.sum(axis=0, keepdims=True), top=lambda z: z.max()),
+            "the maximum of the whole array is subtracted, and the sums run down the columns (axis 0)",
+            "A row holds one query's scores, and it is the query that shares itself out among the keys.",
+            WEIGHTS),
+)
+
 
 def another_base(expected, given, z):
     """Shares proportional to b to the power z, for one b."""
     A, z = np.atleast_2d(given), np.atleast_2d(np.asarray(z, float))
     steep = np.diff(z)
-    if A.shape != z.shape or not np.isfinite(steep).all() or not (A > 0).all() or np.ptp(steep) == 0:
+    if A.shape != z.shape or not steep.size or not np.isfinite(steep).all() or not (A > 0).all():
+        return None
+    if np.ptp(steep) == 0:
         return None
     slope = float((np.diff(np.log(A)) * steep).sum() / (steep**2).sum())
     if not np.allclose(np.diff(np.log(A)), slope * steep, atol=1e-6) or abs(slope) < 1e-6:
@@ -226,8 +269,7 @@ def mask_in_one_form(values):
     A mask of zeros only says nothing by itself; the other masks of the same function tell which form it is.
     """
     arrays = [as_numbers(v) for v in values]
-    numbers = np.concatenate([np.zeros(0), *(a.ravel() for a in arrays if a is not None and a.dtype != bool)])
-    additive = ((numbers == 0) | (numbers <= -1e4)).all()
+    numbers, additive = numbers_in_masks(arrays)
     zero_one = ((numbers == 0) | (numbers == 1)).all() and not additive
     out = []
     for value, a in zip(values, arrays, strict=True):
@@ -236,6 +278,22 @@ def mask_in_one_form(values):
         else:
             out.append(a == 0 if additive else a == 1)
     return out
+
+
+def numbers_in_masks(arrays):
+    """(all numbers in masks that are not boolean, whether they are there to be added to scores)."""
+    numbers = np.concatenate([np.zeros(0), *(a.ravel() for a in arrays if a is not None and a.dtype != bool)])
+    return numbers, ((numbers == 0) | (numbers <= -1e4)).all()
+
+
+def mask_to_add(values):
+    """A remark on masks that are added to the scores."""
+    numbers, additive = numbers_in_masks([as_numbers(v) for v in values])
+    if not numbers.size or not additive:
+        return ""
+    return ("this is a mask to be added to the scores: 0 where a key may be read. In this course True means "
+            "“may read”, and np.where(mask, …) takes 0 for False, so it would read your mask upside down. "
+            "mask == 0 makes True and False of it.")
 
 
 def as_numbers(value):
@@ -266,7 +324,7 @@ MASK_NAME = "True (or 1, or an added 0) means “may read” here"
 CAUSAL_MASK = Exercise(
     "3.4", "causal_mask", "03", right.causal_mask,
     arguments={"n_q": ()}, returns={"mask": ("n_q", "n_k")},
-    cases=mask_cases, steps=mask_steps, canonical=mask_in_one_form,
+    cases=mask_cases, steps=mask_steps, canonical=mask_in_one_form, remark=mask_to_add,
     passed="Nobody reads the future any more, with a cache in front as well.",
     mistakes=(
         Mistake("upper", dict(allowed=lambda gap: gap <= 0),
@@ -289,6 +347,9 @@ CAUSAL_MASK = Exercise(
                 "With a cache there are fewer queries than keys, and only the queries have rows.", CAUSAL),
         Mistake("swapped", dict(shape=lambda n_q, n_k: (n_k, n_q)),
                 "rows and columns of the mask are swapped",
+                "Queries are the rows, keys the columns, as in S.", CAUSAL),
+        Mistake("transposed", dict(finish=lambda M: M.T),
+                "the mask is transposed: its rows and columns are swapped",
                 "Queries are the rows, keys the columns, as in S.", CAUSAL),
         Mistake("no_offset", dict(offset=lambda n_q, n_k: 0), "the first query is put at the first key",
                 "The queries are the newest tokens: the last query sits at the last key, so the offset is "
@@ -390,7 +451,7 @@ def what_hidden_keys_got(expected, given, S, mask):
     return None
 
 
-SLIPS = {mistake.name: mistake for mistake in SOFTMAX_SLIPS}
+SLIPS = {mistake.name: mistake for mistake in (*SOFTMAX_SLIPS, *AXIS_SLIPS)}
 BEFORE = "Mask before softmax, not after"
 LEAK = "0 is a score like any other: exp(0) = 1, so a hidden key would still be read."
 FILLED = "A hidden key must get exactly nothing, and only -inf does that whatever the other scores are."
@@ -400,7 +461,7 @@ ATTENTION_WEIGHTS = Exercise(
     cases=weight_cases, steps=weight_steps, explain=what_hidden_keys_got,
     passed="Hidden keys get exactly nothing, and the rest still adds up to 1.",
     holds=(("Every row adds up to 1.", lambda A, S, mask: np.allclose(A.sum(-1), 1)),
-           ("Hidden keys get exactly 0.", lambda A, S, mask: not (A * ~mask).any()),
+           ("Hidden keys get exactly 0.", lambda A, S, mask: not mask.all() and not (A * ~mask).any()),
            ("Hidden keys get a weight.", lambda A, S, mask: bool((A * ~mask).any()))),
     mistakes=(
         Mistake("mask_ignored", dict(hide=lambda S, mask: S), "the mask is not used at all",
@@ -417,6 +478,9 @@ ATTENTION_WEIGHTS = Exercise(
                 "Right on paper; but a huge hidden score has pushed all others to 0 by then, and 0 / 0 is "
                 "nan.", BEFORE),
         Mistake("inverted", dict(read=lambda mask: ~mask), "the mask is read the other way round",
+                "True means “may read” in this course; some libraries use True for “hidden”.", BEFORE),
+        Mistake("inverted_large", dict(read=lambda mask: ~mask, hide=fill(-1e9)),
+                "the mask is read the other way round",
                 "True means “may read” in this course; some libraries use True for “hidden”.", BEFORE),
         Mistake("small_negative", dict(hide=fill(-np.e)),
                 "hidden scores are set to a small negative number (-e)",
@@ -469,13 +533,20 @@ ATTENTION_WEIGHTS = Exercise(
         Mistake("causal_always", dict(read=lambda mask: np.tril(np.ones(mask.shape, bool))),
                 "a causal mask is used in place of the one given",
                 "The mask is an argument because it is not always the causal one.", BEFORE),
+        Mistake("causal_aligned", dict(read=lambda mask: right.causal_mask(*mask.shape)),
+                "a causal mask is used in place of the one given",
+                "The mask is an argument because it is not always the causal one.", BEFORE),
+        Mistake("softmax_axis_2", dict(softmax=lambda z: softmax_steps(z, shares=along(-2))),
+                "the shares are taken down the columns (axis -2), over the queries",
+                "A row holds one query's scores, and it is the query that shares itself out among the keys.",
+                WEIGHTS),
         Mistake("in_place", dict(hide=overwrite, through=lambda S: S),
                 "the scores that were given are overwritten with -inf",
                 "The caller's S is changed (and an array of integers cannot hold -inf).", BEFORE),
         *(Mistake(f"softmax_{old.name}", dict(softmax=slip(old)), old.what, old.why, WEIGHTS)
-          for old in SOFTMAX_SLIPS if old.name in (
-              "no_max", "global_max", "max_floor_zero", "axis0", "axis1", "sum_no_keepdims", "whole_array",
-              "not_normalised", "eps_big", "base2")),
+          for old in SLIPS.values() if old.name in (
+              "no_max", "global_max", "max_floor_zero", "axis0", "axis0_no_max", "axis1", "sum_no_keepdims",
+              "whole_array", "not_normalised", "eps_big", "base2")),
     ))
 
 EXERCISES = (SOFTMAX, CAUSAL_MASK, ATTENTION_WEIGHTS)
