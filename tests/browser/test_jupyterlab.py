@@ -132,6 +132,42 @@ def test_an_explorer_is_used_from_the_keyboard_and_refuses_unknown_words(page, c
     assert explorer.locator(".sa-query button").count() == 4
 
 
+def test_keys_pressed_in_an_explorer_stay_in_it(page, course):
+    open_notebook(page, course.url("notebooks/05_low_rank_values.ipynb"))
+    run_all(page)
+    explorer = cell(page, "explorers.concat_or_sum").locator(".sa")
+    cells = "[...document.querySelectorAll('.jp-Notebook .jp-Cell')]"
+    kinds = f"{cells}.map(c => c.className.match(/jp-\\w+Cell/)[0])"
+    at = f"{cells}.findIndex(c => c.matches('.jp-mod-active'))"
+    slider = explorer.locator(".noUi-handle").first
+    controls = [explorer.locator(".sa-query button").first, explorer.get_by_role("button", name="next"),
+                explorer.get_by_role("button", name="Larger"), slider]
+    for control in controls:
+        control.click()
+        control.focus()
+        before, position = page.evaluate(kinds), page.evaluate(at)
+        for key in "ArrowLeft ArrowRight ArrowUp ArrowDown a b x m y d d z".split():
+            page.keyboard.press(key)
+        page.wait_for_timeout(300)
+        expect(control).to_be_focused()
+        assert page.evaluate(kinds) == before and page.evaluate(at) == position
+    was = slider.get_attribute("aria-valuenow")
+    slider.press("ArrowLeft")
+    expect(slider).not_to_have_attribute("aria-valuenow", was)
+    explorer.get_by_role("button", name="next").press("Enter")          # the last step: nothing more to come
+    expect(explorer.get_by_role("button", name="next")).to_be_focused()
+
+    page.locator(CELL).first.locator(".jp-InputPrompt").click()                  # outside they do their work
+    count, position = len(page.evaluate(kinds)), page.evaluate(at)
+    page.keyboard.press("b")
+    page.wait_for_function(f"{kinds}.length == {count + 1}")
+    page.keyboard.press("d")
+    page.keyboard.press("d")
+    page.wait_for_function(f"{kinds}.length == {count}")
+    page.keyboard.press("ArrowUp")
+    page.wait_for_function(f"{at} == {position}")
+
+
 def test_a_wrong_answer_is_named_the_right_one_passes_and_progress_shows_it(page, course):
     name = "03_single_head_attention.ipynb"
     open_notebook(page, course.url(f"exercises/{name}"))
