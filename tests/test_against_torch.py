@@ -6,6 +6,8 @@ from hypothesis import given
 from strategies import qkv
 
 from helpers.attention import attention_weights, causal_mask, scaled_scores, single_head, softmax
+from helpers.cost import layer_flops
+from helpers.kv_sharing import grouped_query_attention, latent_attention
 from helpers.multi_head import layer_norm, multi_head
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -52,3 +54,44 @@ def test_single_head_equals_theirs_in_float32():
     q, k, v = (torch.tensor(X @ w)[None] for w in W)
     theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)[0].numpy()
     np.testing.assert_allclose(single_head(X, *W, causal=True), theirs, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_grouped_heads_equal_theirs(causal):
+    rng = np.random.default_rng(0)
+    Q, K, V = (rng.normal(size=shape) for shape in ((6, 5, 4), (2, 5, 4), (2, 5, 3)))
+    theirs = torch.nn.functional.scaled_dot_product_attention(
+        *(torch.tensor(M)[None] for M in (Q, K, V)), is_causal=causal, enable_gqa=True
+    )
+    np.testing.assert_allclose(grouped_query_attention(Q, K, V, causal), theirs[0].numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("absorbed", [False, True])
+def test_latent_heads_equal_theirs(absorbed):
+    rng = np.random.default_rng(0)
+    shapes = (7, 5), (5, 3 * 4), (5, 2), (2, 3 * 4), (2, 3 * 6)
+    X, W_q, W_down, W_up_k, W_up_v = weights = [rng.normal(size=shape) for shape in shapes]
+    q, k, v = (
+        torch.tensor(M).unflatten(1, (3, -1)).transpose(0, 1)
+        for M in (X @ W_q, X @ W_down @ W_up_k, X @ W_down @ W_up_v)
+    )
+    theirs = torch.nn.functional.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+    Z, _ = latent_attention(*weights, 3, absorbed=absorbed)
+    np.testing.assert_allclose(Z, theirs.transpose(0, 1).flatten(1).numpy(), rtol=1e-9)
+
+
+def test_counted_work_equals_their_counter():
+    flop_counter = pytest.importorskip("torch.utils.flop_counter")
+    n, n_past, h, g, d_head, d_ff = 7, 4, 6, 2, 5, 11
+    d_model = h * d_head
+    x, past, inner = torch.ones(n, d_model), torch.ones(g, n_past, d_head), torch.ones(n, d_ff)
+    with flop_counter.FlopCounterMode(display=False) as counter:
+        q, k, v = (
+            (x @ torch.ones(d_model, heads * d_head)).unflatten(1, (heads, d_head)).transpose(0, 1)
+            for heads in (h, g, g)
+        )
+        k, v = (torch.cat([past, new], 1).repeat_interleave(h // g, 0) for new in (k, v))
+        z = torch.softmax(q @ k.transpose(1, 2), -1) @ v
+        z.transpose(0, 1).flatten(1) @ torch.ones(d_model, d_model)
+        (x @ torch.ones(d_model, d_ff) * inner) @ torch.ones(d_ff, d_model)
+    assert counter.get_total_flops() == sum(layer_flops(n, d_model, h, g, d_ff, n_past=n_past).values())

@@ -1,0 +1,103 @@
+"""Fewer keys and values than heads (notebook 07).
+
+Read `grouped_query_attention` (heads in a group read the same keys and values), then `latent_attention` (all
+heads read one narrow row a token) with its two forms, `attend_restored` and `attend_absorbed`, which give the
+same numbers: keys and values formed from the latent, or never formed at all.
+"""
+
+import math
+
+import numpy as np
+
+from helpers.arrays import array, count, same_size
+from helpers.attention import attention_weights, causal_mask, scaled_scores, scores, softmax
+from helpers.multi_head import merge_heads, split_heads
+
+
+def grouped_query_attention(Q, K, V, causal=False):
+    """Heads in groups: query head i reads key and value head i // (h/g), the groups stand side by side.
+
+    Q : (h, n_q, d_k), K : (g, n_k, d_k), V : (g, n_k, d_v); g divides h.  Returns (h, n_q, d_v).
+    g = h is multi-head attention, g = 1 multi-query attention. It equals repeating K and V h/g times along
+    the first axis with `np.repeat`, without the copies.  causal : the last query sits at the last key.
+    Raises ValueError when a shape does not fit or g does not divide h.  Ainslie et al. 2023, §2.2.
+    """
+    Q, K = array("Q", Q, ("h", "n_q", "d_k")), array("K", K, ("g", "n_k", "d_k"))
+    V = array("V", V, ("g", "n_k", "d_v"))
+    same_size("d_k", ("Q", Q), ("K", K))
+    same_size("n_k", ("K", K), ("V", V), axis=(1, 1))
+    g = same_size("g", ("K", K), ("V", V), axis=(0, 0))
+    h, n_q, d_k = Q.shape
+    if g == 0 or h % g:
+        raise ValueError(f"the heads of K must divide those of Q: Q {Q.shape} has {h}, K {K.shape} has {g}")
+    Q = Q.reshape(g, h // g, n_q, d_k)                      # (h, n_q, d_k) -> (g, h/g, n_q, d_k)
+    A = pattern(scaled_scores(Q, K[:, None]), causal)       # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
+    return (A @ V[:, None]).reshape(h, n_q, V.shape[-1])    # (g, h/g, n_q, d_v) -> (h, n_q, d_v)
+
+
+def latent_attention(X, W_q, W_down, W_up_k, W_up_v, n_heads, causal=False, absorbed=False):
+    """Keys and values of all heads from one narrow row a token, C = X W_down: all that a cache would keep.
+
+    X : (n, d), W_q : (d, h * d_k), W_down : (d, r), W_up_k : (r, h * d_k), W_up_v : (r, h * d_v).
+    Returns Z (n, h * d_v), the heads side by side, and C (n, r).
+    absorbed : never form keys and values (see `attend_absorbed`); the numbers are the same up to rounding.
+    No norm, no rotary key.  Raises ValueError when a shape does not fit or n_heads does not divide a width.
+    DeepSeek-AI 2024 (DeepSeek-V2), §2.1.2.
+    """
+    X, W_q = array("X", X, ("n", "d")), array("W_q", W_q, ("d", "h·d_k"))
+    W_down = array("W_down", W_down, ("d", "r"))
+    for name, W in (("W_q", W_q), ("W_down", W_down)):
+        same_size("d", ("X", X), (name, W), axis=(1, 0))
+    attend = attend_absorbed if absorbed else attend_restored
+    C = X @ W_down                                          # (n, d) @ (d, r) -> (n, r)
+    Q = X @ heads_of("W_q", W_q, n_heads)                   # (n, d) @ (h, d, d_k) -> (h, n, d_k)
+    Z = attend(Q, C, W_up_k, W_up_v, causal)
+    return merge_heads(Z), C                                # (h, n, d_v) -> (n, h·d_v)
+
+
+def attend_restored(Q, C, W_up_k, W_up_v, causal=False):
+    """The naive form: every head's keys and values are formed from the latent, then read as usual.
+
+    Q : (h, n_q, d_k), C : (n_k, r), W_up_k : (r, h * d_k), W_up_v : (r, h * d_v).  Returns (h, n_q, d_v).
+    """
+    Q, C, U_k, U_v = up_projections(Q, C, W_up_k, W_up_v)
+    K, V = C @ U_k, C @ U_v                                 # (n_k, r) @ (h, r, d) -> (h, n_k, d)
+    return pattern(scaled_scores(Q, K), causal) @ V         # (h, n_q, n_k) @ (h, n_k, d_v)
+
+
+def attend_absorbed(Q, C, W_up_k, W_up_v, causal=False):
+    """The absorbed form: queries go into the latent's space, what they read comes out of it afterwards.
+
+    q · (c U_k) = (q U_kᵀ) · c, and A (C U_v) = (A C) U_v: all heads read the rows of C themselves, as keys
+    and as values. The scale stays √d_k, for these are the same scores.  Shapes as for `attend_restored`.
+    """
+    Q, C, U_k, U_v = up_projections(Q, C, W_up_k, W_up_v)
+    Q_latent = Q @ U_k.swapaxes(1, 2)                       # (h, n_q, d_k) @ (h, d_k, r) -> (h, n_q, r)
+    S = scores(Q_latent, C) / math.sqrt(max(Q.shape[-1], 1))              # (h, n_q, n_k)
+    return pattern(S, causal) @ C @ U_v                     # -> (h, n_q, r) @ (h, r, d_v) -> (h, n_q, d_v)
+
+
+def up_projections(Q, C, W_up_k, W_up_v):
+    """Q and C as arrays, and the part of W_up_k and W_up_v that belongs to each head of Q, heads first."""
+    Q, C = array("Q", Q, ("h", "n_q", "d_k")), array("C", C, ("n_k", "r"))
+    W_up_k, W_up_v = array("W_up_k", W_up_k, ("r", "h·d_k")), array("W_up_v", W_up_v, ("r", "h·d_v"))
+    for name, W in (("W_up_k", W_up_k), ("W_up_v", W_up_v)):
+        same_size("r", ("C", C), (name, W), axis=(1, 0))
+    h, _, d_k = Q.shape
+    if W_up_k.shape[1] != h * d_k:
+        raise ValueError(f"W_up_k must have h·d_k = {h}·{d_k} = {h * d_k} columns, as the queries have; "
+                         f"got {W_up_k.shape}")
+    return Q, C, heads_of("W_up_k", W_up_k, h), heads_of("W_up_v", W_up_v, h)
+
+
+def heads_of(name, W, n_heads):
+    """The part of W (·, h * d) that belongs to each head, (h, ·, d); ValueError when h does not divide it."""
+    if W.shape[1] % count("n_heads", n_heads, least=1):
+        raise ValueError(f"n_heads must divide the width of {name}: {name} {W.shape} has {W.shape[1]} "
+                         f"columns, n_heads is {n_heads}")
+    return split_heads(W, n_heads)                          # (·, h·d) -> (h, ·, d)
+
+
+def pattern(S, causal):
+    """Softmax of the scores S (…, n_q, n_k), over all keys or, when causal, over those that may be read."""
+    return attention_weights(S, causal_mask(*np.shape(S)[-2:])) if causal else softmax(S)
