@@ -19,8 +19,8 @@ class Sizes:
 PUBLISHED = {
     "GPT-3": Sizes(96, 96, 96, 128, 2048, "Brown et al. 2020, table 2.1"),
     "Llama 2 7B": Sizes(32, 32, 32, 128, 4096, "Touvron et al. 2023 and its published configuration"),
-    "Llama 3 8B": Sizes(32, 32, 8, 128, 8192, "Grattafiori et al. 2024, table 3"),
-    "Llama 3 70B": Sizes(80, 64, 8, 128, 8192, "Grattafiori et al. 2024, table 3"),
+    "Llama 3 8B": Sizes(32, 32, 8, 128, 8192, "Grattafiori et al. 2024, table 3; its model card"),
+    "Llama 3 70B": Sizes(80, 64, 8, 128, 8192, "Grattafiori et al. 2024, table 3; its model card"),
     "PaLM 540B": Sizes(118, 48, 1, 256, 2048, "Chowdhery et al. 2022, table 1"),
     "DeepSeek-V2": Sizes(60, 128, 128, 128, 131072, "DeepSeek-AI 2024, §3.1.2", (512, 64)),
     "SmolLM2-135M": Sizes(30, 9, 3, 64, 8192, "Ben Allal et al. 2025 and its published configuration"),
