@@ -24,6 +24,7 @@ OF_ONE_MACHINE = {
     "a time": r"\b\d\d:\d\d:\d\d|\b20\d\d-\d\d-\d\d|\d ?(ms|µs|ns|seconds)\b",
 }
 WIDGET = "application/vnd.jupyter.widget"
+WIDEST = 92          # characters: what fits beside the file list in a window of 1250 px
 
 
 def code_cells(notebook):
@@ -109,6 +110,10 @@ def faults_of_form(notebook):
     text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     if re.findall(r"^## (.*)$", text, re.M)[-3:] != ["Recap", "Common traps", "Exercises"]:
         found.append("the last headings are not Recap, Common traps, Exercises")
+    for cell in code_cells(notebook):
+        printed_lines = [line for output in cell.outputs for line in output.get("text", "").splitlines()]
+        if any(len(line) > WIDEST for line in cell.source.splitlines() + printed_lines):
+            found.append(f"cell {cell.id} has a line of more than {WIDEST} characters")
     return found
 
 
@@ -234,6 +239,7 @@ PLANTED = {
     "not a heading": opening("# 01", "#"),
     "no **What you need": opening("you need", "to know"),
     "does not say": opening("5", "five"),
+    "b has a line of more than": lambda nb: nb.cells[1].update(source="x = 1" + " " * 90 + "# far out"),
     "the last headings": lambda nb: nb.cells.append(new_markdown_cell("## One more", id="g")),
 }
 
