@@ -110,12 +110,19 @@ def test_a_remark_says_what_happened(exercise, function, says):
     assert report.passed and [says in remark for remark in report.remarks] == [True], report.remarks
 
 
+def test_a_mistake_is_named_alone_where_the_writer_was_careful_besides():
+    """A test of the ids does not make a second mistake of an id that is one too small."""
+    report = run("embed", wrong_answers.embed_carefully_off_by_one)
+    assert report.mistakes == ("off_by_one",) and "something else" not in report.message
+
+
 def test_what_holds_is_not_said_where_it_says_nothing():
     """A mask that hides nothing tells nothing about hidden keys; a shape is right only where it is."""
     report = run("attention_weights", lambda S, mask: S / 0.7 if mask.all() else S * mask)
     assert report.diagnosis == "" and "Hidden keys" not in report.message
-    report = run("project_qkv", lambda X, W_q, W_k, W_v: (X @ W_q @ W_q.T, np.tanh(X @ W_k), X @ W_v))
-    assert "shape" in report.message and "shape is right" not in report.message
+    report = run("project_qkv", lambda X, W_q, W_k, W_v: (np.eye(9) + X.mean(), np.tanh(X @ W_k), X @ W_v))
+    assert report.diagnosis == "" and "got (9, 9)" in report.message
+    assert "V is right." in report.message and "is right and all" not in report.message
     report = run("project_qkv", lambda X, W_q, W_k, W_v: (X @ W_q, np.tanh(X @ W_k) + X.mean(), X @ W_v))
     assert "The shape of K is right and all numbers are finite." in report.message
 

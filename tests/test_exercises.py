@@ -349,3 +349,19 @@ def test_one_head_speaks_for_the_fruit_of_whoever_eats():
 def test_shared_keys_and_values_save_more_than_a_smaller_model():
     shared, separate = kv_cache.cache_bytes(80, 64, 8, 128, 1), kv_cache.cache_bytes(32, 32, 32, 128, 1)
     assert shared < separate
+
+
+@pytest.mark.parametrize(("form", "drawn"), [
+    (lambda mask: mask, True), (lambda mask: mask * 1.0, True), (lambda mask: mask.tolist(), True),
+    (lambda mask: np.where(mask, 0.0, -np.inf), False), (lambda mask: np.where(mask, 0.0, -1e9), False)])
+def test_a_mask_in_another_form_that_passes_gets_no_nonsense_for_a_picture(form, drawn, capsys):
+    pictures = []
+
+    def causal_mask(n_q, n_k=None):
+        return form(attention.causal_mask(n_q, n_k))
+    assert run("causal_mask", causal_mask).passed
+    namespace = solved()["causal_mask"].__globals__ | {
+        "causal_mask": causal_mask, "display": pictures.append}
+    exec(next(cell.source for cell in solution("03_single_head_attention.ipynb").cells
+              if cell.id == "weights-picture"), namespace)
+    assert len(pictures) == drawn and ("True for “may read”" in capsys.readouterr().out) != drawn

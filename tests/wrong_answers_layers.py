@@ -290,3 +290,9 @@ def bytes_with_width_twice(n_layers, n_heads, n_kv_heads, d_head, n_tokens, byte
 def bytes_in_the_type_given(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1):
     own = np.asarray(n_layers).dtype
     return np.prod([2, n_layers, n_kv_heads, d_head, n_tokens, bytes_per_value, batch], dtype=own)
+
+
+@wrong("cache_bytes", says="2 things (a single number and a single number), where one number is expected")
+def bytes_and_numbers(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1):
+    count = 2 * n_layers * n_kv_heads * d_head * n_tokens * batch
+    return count * bytes_per_value, count

@@ -198,17 +198,18 @@ def compare(exercise, case, expected, given, forgive=False):
 
 def several_for_one(exercise, wants, value):
     """A Fault when the answer and something else were returned together (return A, S), otherwise None."""
-    if len(wants) > 1 or not isinstance(value, list) or len(value) < 2 or not wants[0].ndim:
+    if len(wants) > 1 or not isinstance(value, list) or len(value) < 2:
         return None
     shapes = [shape_of(thing) for thing in value]
     if wants[0].ndim not in map(len, shapes) or any(isinstance(thing, (str, Strange)) for thing in value):
         return None
-    what = " and ".join(
+    each = [
         f"an array of shape {shape}" if shape else "None" if thing is None else "a single number"
         for shape, thing in zip(shapes, value, strict=True)
-    )
-    lines = (f"{exercise.name} gave back {things(len(value))} ({what}), where one array is expected.",)
-    return Fault("things", lines)
+    ]
+    have = things(len(value)) + (f" ({' and '.join(each)})" if len(each) < 5 else "")
+    want = "one array" if wants[0].ndim else "one number"
+    return Fault("things", (f"{exercise.name} gave back {have}, where {want} is expected.",))
 
 
 def compare_arrays(exercise, case, name, want, have, forgive):
