@@ -289,6 +289,11 @@ def test_shades_without_numbers_are_explained_once(M, role, key):
         assert keys == ([key] if key else [])
 
 
+def test_the_shades_of_a_sum_over_heads_are_explained():
+    words = " ".join(words for *_, words in words_in(PICTURES["head sum"]().svg))
+    assert "Deeper = larger, grey = negative." in words
+
+
 def test_a_small_picture_makes_room_for_its_title():
     title = "A title that is longer than two columns"
     assert title in [words for *_, words in words_in(figures.matrix(np.eye(2), title).svg)]
@@ -429,6 +434,9 @@ def test_value_reading_shows_parts_that_add_up_to_z():
     drawn = np.array([as_float(words) for _, _, words in cells]).reshape(12, 13)
     np.testing.assert_allclose(drawn[:-1, 1:], PARTS, atol=0.0051)
     np.testing.assert_allclose(drawn[:, 0], [*A[10], 1.0], atol=0.0051)
+    shades = [float(rect.get("fill-opacity", 1)) for rect in ET.fromstring(picture.svg).iter(SVG + "rect")
+              if rect.get("fill") == style.LIGHT["A"]]
+    assert shades == [style.shade(round(w, 2), 1) for w in A[10]]
 
 
 @pytest.mark.parametrize("n, query, first, end", [

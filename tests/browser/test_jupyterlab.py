@@ -126,6 +126,11 @@ def test_an_explorer_is_used_from_the_keyboard_and_refuses_unknown_words(page, c
     text.press("Enter")
     expect(explorer.get_by_role("alert")).to_contain_text("apples")
     assert drawn(explorer) == before
+    text.fill("x" * 300)
+    text.press("Enter")
+    expect(explorer.get_by_role("alert")).to_contain_text("x" * 300)
+    assert explorer.evaluate("node => node.scrollWidth <= node.clientWidth")
+    assert explorer.get_by_role("alert").evaluate("node => node.scrollWidth <= node.clientWidth")
     text.fill("i love you")
     text.press("Enter")
     expect(explorer.get_by_role("alert")).to_have_count(0)
