@@ -113,7 +113,7 @@ def step_on_the_course(x, W_q, W_k, W_v, cache=None):
     return last_query_attention(x @ W_q, K, V), (K, V)
 
 
-@right("generate_with_cache")
+@right("generate_with_cache", remarks=1)
 def generate_without_a_cache(prompt_ids, n_new, model):
     """The long way, with everything computed again for each word."""
     from helpers.attention import single_head
@@ -124,6 +124,16 @@ def generate_without_a_cache(prompt_ids, n_new, model):
             x = x + single_head(x, layer["W_q"], layer["W_k"], layer["W_v"], causal=True) @ layer["W_o"]
         ids.append(np.argmax(model["E"] @ x[-1]))
     return tuple(ids)
+
+
+@right("generate_with_cache")
+def generate_as_a_tuple(prompt_ids, n_new, model):
+    return tuple(map(int, generate_without_a_cache(prompt_ids, n_new, model)))
+
+
+@right("cache_bytes", remarks=1)
+def bytes_in_float64(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1):
+    return 2.0 * n_layers * n_kv_heads * d_head * n_tokens * bytes_per_value * batch
 
 
 @right("cache_bytes")

@@ -12,13 +12,13 @@ import pytest
 import right_answers
 import right_answers_layers  # noqa: F401  (joins right_answers.ANSWERS)
 import wrong_answers
-import wrong_answers_layers  # noqa: F401  (joins wrong_answers.ANSWERS)
+import wrong_answers_layers  # joins wrong_answers.ANSWERS
 
 from helpers.checks import judge, run
 from helpers.checks.diagnose import diagnose
 from helpers.checks.exercises import BY_NAME, EXERCISES
 from helpers.checks.source import own_functions
-from helpers.checks.words import filled
+from helpers.checks.words import filled, in_words
 
 DATA = Path(__file__).parent / "data"
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -73,6 +73,7 @@ def test_right_answer_of_the_catalogue(entry):
     assert report.passed, report.message
     expected = bool(entry["skip_kinds"]) or entry["function"] == "embed"       # E[-1] is taken without a word
     expected |= entry["id"] in ("token_ids.right4", "causal_mask.right2")      # floats for []; a mask to add
+    expected |= entry["id"] in ("generate_with_cache.right2", "cache_bytes.right2")        # an array; a float
     assert len(report.remarks) == expected, report.remarks
 
 
@@ -114,6 +115,17 @@ def test_a_mistake_is_named_alone_where_the_writer_was_careful_besides():
     """A test of the ids does not make a second mistake of an id that is one too small."""
     report = run("embed", wrong_answers.embed_carefully_off_by_one)
     assert report.mistakes == ("off_by_one",) and "something else" not in report.message
+
+
+def test_numbers_of_a_verdict_are_those_of_the_input_it_shows():
+    """An answer of the right rank that is not the best: what it leaves over, and what could be had."""
+    exercise = BY_NAME["low_rank_factors"]
+    report = run("low_rank_factors", wrong_answers_layers.factors_of_longest_columns)
+    (shown,) = (case.arguments for case in exercise.inputs if in_words(exercise, case) == report.shown)
+    W, r = shown
+    had, best = (((W - np.matmul(*f(W, r))) ** 2).sum() for f in (
+        wrong_answers_layers.factors_of_longest_columns, exercise.reference))
+    assert f"add up to {had:.3g}, and {best:.3g} can be had" in report.message
 
 
 def test_what_holds_is_not_said_where_it_says_nothing():

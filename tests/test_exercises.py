@@ -6,6 +6,7 @@ import inspect
 import re
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -346,9 +347,21 @@ def test_one_head_speaks_for_the_fruit_of_whoever_eats():
         assert model.vocab[(z @ model.layers[1].W_o[36:] @ model.W_t).argmax()] == fruit
 
 
-def test_shared_keys_and_values_save_more_than_a_smaller_model():
-    shared, separate = kv_cache.cache_bytes(80, 64, 8, 128, 1), kv_cache.cache_bytes(32, 32, 32, 128, 1)
-    assert shared < separate
+def test_the_bars_of_the_cache_are_those_of_their_title():
+    seen = []
+
+    def bars(names, values, title, *_, **__):
+        seen.append((names, values, title))
+    namespace = solved()["cache_bytes"].__globals__ | {
+        "display": lambda picture: None, "figures": SimpleNamespace(bars=bars)}
+    exec(next(cell.source for cell in solution("06_kv_cache.ipynb").cells
+              if cell.id == "bytes-picture"), namespace)
+    ((names, values, title),) = seen
+    kib, models = dict(zip(names, values, strict=True)), namespace["models"]
+    assert title == "Sharing keys and values, a 70B model keeps less than a 7B model"
+    assert kib["Llama 3 70B"] < kib["Llama 2 7B"] and set(kib) == set(models)
+    sharing = {name for name, (_, n_heads, n_kv_heads, _) in models.items() if n_kv_heads < n_heads}
+    assert sharing == {name for name in models if "Llama 3" in name}
 
 
 @pytest.mark.parametrize(("form", "drawn"), [

@@ -84,6 +84,46 @@ def multi_masked_first_head_only(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
     return total
 
 
+def in_heads(X, W_q, W_k, W_v, W_o, n_heads, causal, d=None, turn=lambda A: A, hidden=lambda mask: ~mask):
+    """Many heads in a loop; `d` : (q, v) -> what stands under the root, `hidden` : mask -> what is hidden."""
+    found = []
+    for q, k, v in zip(*(np.hsplit(X @ W, n_heads) for W in (W_q, W_k, W_v)), strict=True):
+        s = q @ k.T / math.sqrt(d(q, v) if d else q.shape[1])
+        s = np.where(hidden(np.tri(len(X), dtype=bool)), -1e9, s) if causal else s
+        found.append(turn(shares(s)) @ v)
+    return np.hstack(found) @ W_o
+
+
+@wrong("multi_head", "scale_d_v")
+def multi_scaled_by_values(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
+    return in_heads(X, W_q, W_k, W_v, W_o, n_heads, causal, d=lambda q, v: v.shape[1])
+
+
+@wrong("multi_head", "q_k_swapped")
+def multi_keys_ask(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
+    return in_heads(X, W_k, W_q, W_v, W_o, n_heads, causal)
+
+
+@wrong("multi_head", "weights_transposed")
+def multi_weights_turned(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
+    return in_heads(X, W_q, W_k, W_v, W_o, n_heads, causal, turn=np.transpose)
+
+
+@wrong("multi_head", "mask_inverted_finite")
+def multi_future_kept(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
+    return in_heads(X, W_q, W_k, W_v, W_o, n_heads, causal, hidden=lambda mask: mask)
+
+
+@wrong("multi_head", "values_cut_by_d_k")
+def multi_values_in_d_k(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
+    d, found = W_q.shape[1] // n_heads, []
+    for r in range(n_heads):
+        q, k, v = (X @ W[:, r * d:(r + 1) * d] for W in (W_q, W_k, W_v))
+        s = q @ k.T / math.sqrt(d)
+        found.append(shares(np.where(np.tri(len(X)) == 1, s, -np.inf) if causal else s) @ v)
+    return np.hstack(found) @ W_o
+
+
 @wrong("pre_norm_residual", "sample_variance")
 def norm_as_torch_std(x, sublayer, gamma, beta, eps=1e-5):
     centred = x - x.mean(-1)[:, None]
@@ -143,6 +183,18 @@ def factors_in_a_dict(W, r):
     return {"A": U[:, :r] * s[:r], "B": Vt[:r]}
 
 
+@wrong("low_rank_factors", "three_factors", says="3 things")
+def factors_and_values(W, r):
+    U, s, Vt = np.linalg.svd(W)
+    return U[:, :r], s[:r], Vt[:r]
+
+
+@wrong("low_rank_factors", "rows_reversed")
+def factors_upside_down(W, r):
+    U, s, Vt = np.linalg.svd(W, full_matrices=False)
+    return U[:, :r] @ np.diag(s[:r]), np.flipud(Vt[:r])
+
+
 @wrong("per_head_updates", "transpose_reshaped")
 def updates_by_einsum(H, W_o):
     h, _, d_v = H.shape
@@ -183,6 +235,53 @@ def basis_of_first_columns(W_q, W_k, W_v, r):
     return B, *(B.T @ W for W in (W_q, W_k, W_v))
 
 
+def shared_and_values(W_q, W_k, W_v, r):
+    U, s, _ = np.linalg.svd(np.hstack([W_q, W_k, W_v]))
+    return U[:, :r], s[:r]
+
+
+@wrong("shared_qkv_basis", "q_k_swapped")
+def basis_with_keys_first(W_q, W_k, W_v, r):
+    B, _ = shared_and_values(W_q, W_k, W_v, r)
+    return B, B.T @ W_k, B.T @ W_q, B.T @ W_v
+
+
+@wrong("shared_qkv_basis", "k_as_v")
+def basis_with_keys_twice(W_q, W_k, W_v, r):
+    B, _ = shared_and_values(W_q, W_k, W_v, r)
+    return B, B.T @ W_q, B.T @ W_k, B.T @ W_k
+
+
+@wrong("shared_qkv_basis", says="half of what it should be")
+def basis_with_half_queries(W_q, W_k, W_v, r):
+    B, _ = shared_and_values(W_q, W_k, W_v, r)
+    return B, B.T @ W_q / 2, B.T @ W_k, B.T @ W_v
+
+
+@wrong("shared_qkv_basis", "s_in_projection")
+def basis_with_squares(W_q, W_k, W_v, r):
+    B, s = shared_and_values(W_q, W_k, W_v, r)
+    return B, *(np.diag(s) @ B.T @ W for W in (W_q, W_k, W_v))
+
+
+@wrong("shared_qkv_basis", says=("The directions are right", "the coefficients are not"))
+def basis_with_roots_in_it(W_q, W_k, W_v, r):
+    B, s = shared_and_values(W_q, W_k, W_v, r)
+    return B, *(np.sqrt(s)[:, None] * (B.T @ W) for W in (W_q, W_k, W_v))
+
+
+@wrong("shared_qkv_basis", "only_q_thin", says="(3, 2)")
+def basis_of_thin_queries(W_q, W_k, W_v, r):
+    B = np.linalg.svd(W_q, full_matrices=False)[0][:, :r]
+    return B, B.T @ W_q, B.T @ W_k, B.T @ W_v
+
+
+@wrong("shared_qkv_basis", "three_bases_thin")
+def basis_each_its_own(W_q, W_k, W_v, r):
+    bases = [np.linalg.svd(W, full_matrices=False)[0][:, :r] for W in (W_q, W_k, W_v)]
+    return bases[0], *(B.T @ W for B, W in zip(bases, (W_q, W_k, W_v), strict=True))
+
+
 # ------------------------------------------------------------------------------------------------ notebook 06
 
 @wrong("kv_cache_step", "aliased_lists")
@@ -214,6 +313,21 @@ def step_keeps_keys_only(x, W_q, W_k, W_v, cache):
     return shares(K @ (x @ W_q)) @ np.ones((len(K), W_v.shape[1])), K
 
 
+@wrong("kv_cache_step", says="cache is 3 things, where (K, V) is expected")
+def step_keeps_queries_too(x, W_q, W_k, W_v, cache):
+    rows = [np.atleast_2d(x @ W) for W in (W_q, W_k, W_v)]
+    Q, K, V = rows if cache is None else map(np.vstack, zip(cache, rows, strict=True))
+    return shares(K @ Q[-1] / math.sqrt(len(Q[-1]))) @ V, (Q, K, V)
+
+
+@wrong("kv_cache_step", "flat_append", says=("do not become one row more", "axis=1"))
+def step_side_by_side(x, W_q, W_k, W_v, cache):
+    K, V = np.atleast_2d(x @ W_k), np.atleast_2d(x @ W_v)
+    if cache is not None:
+        K, V = np.concatenate([cache[0], K], axis=1), np.concatenate([cache[1], V], axis=1)
+    return shares(K @ (x @ W_q) / math.sqrt(W_q.shape[1])) @ V, (K, V)
+
+
 @wrong("kv_cache_step", says="a second text after the first")
 def step_remembers_everything(x, W_q, W_k, W_v, cache, kept={}):        # noqa: B006
     rows = kept.setdefault((W_k.tobytes(), W_v.tobytes()), [])
@@ -230,9 +344,10 @@ def step_right(x, W_q, W_k, W_v, cache):
 
 
 def generated(prompt_ids, n_new, model, place=lambda p, n: p, cut=lambda past: past,
-              score=lambda x, E: E @ x):
+              score=lambda x, E: E @ x, shared=False, pick=np.argmax):
     """Generation in a loop over tokens."""
     ids, caches = [int(i) for i in prompt_ids], [[] for _ in model["layers"]]
+    caches = caches[:1] * len(caches) if shared else caches
     for p in range(len(ids) + n_new - 1):
         x = model["E"][ids[p]] + model["P"][place(p, len(prompt_ids))]
         for layer, kept in zip(model["layers"], caches, strict=True):
@@ -240,7 +355,7 @@ def generated(prompt_ids, n_new, model, place=lambda p, n: p, cut=lambda past: p
             K, V = (np.array(M) for M in zip(*cut(kept), strict=True))
             x = x + shares(K @ (x @ layer["W_q"]) / math.sqrt(K.shape[1])) @ V @ layer["W_o"]
         if p >= len(prompt_ids) - 1:
-            ids.append(int(score(x, model["E"]).argmax()))
+            ids.append(int(pick(score(x, model["E"]))))
     return ids
 
 
@@ -270,6 +385,43 @@ def generate_past_the_end(prompt_ids, n_new, model):
     return generated(prompt_ids, n_new, model, place=lambda p, n: 10 * p)
 
 
+@wrong("generate_with_cache", says=("not the one with the largest score", "drawn at random"))
+def generate_by_drawing(prompt_ids, n_new, model):
+    rng = np.random.default_rng(0)
+    return generated(prompt_ids, n_new, model, pick=lambda s: rng.choice(len(s), p=shares(s)))
+
+
+@wrong("generate_with_cache", "position_from_zero_again")
+def generate_from_place_zero_again(prompt_ids, n_new, model):
+    return generated(prompt_ids, n_new, model, place=lambda p, n: p if p < n else p - n)
+
+
+@wrong("generate_with_cache", "position_zero_throughout")
+def generate_at_place_zero(prompt_ids, n_new, model):
+    return generated(prompt_ids, n_new, model, place=lambda p, n: 0)
+
+
+@wrong("generate_with_cache", "one_cache_token_by_token")
+def generate_with_one_cache(prompt_ids, n_new, model):
+    return generated(prompt_ids, n_new, model, shared=True)
+
+
+@wrong("generate_with_cache", "prompt_end_twice_there")
+def generate_with_the_end_again(prompt_ids, n_new, model):
+    """The prompt is read to its end, and then its last token is fed in as if it were new."""
+    n = len(prompt_ids)
+    again = [*prompt_ids, prompt_ids[-1]]
+    ids = generated(again, n_new, model, place=lambda p, _: p if p < n else p - 1)
+    return ids[:n] + ids[n + 1:]
+
+
+@wrong("generate_with_cache", "prompt_end_twice_later")
+def generate_with_the_end_again_one_on(prompt_ids, n_new, model):
+    n = len(prompt_ids)
+    ids = generated([*prompt_ids, prompt_ids[-1]], n_new, model)
+    return ids[:n] + ids[n + 1:]
+
+
 @wrong("cache_bytes", "one_of_two", "no_batch", says="Two things")
 def bytes_twice_wrong(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1):
     return math.prod(map(int, (n_layers, n_kv_heads, d_head, n_tokens, bytes_per_value)))
@@ -290,6 +442,17 @@ def bytes_with_width_twice(n_layers, n_heads, n_kv_heads, d_head, n_tokens, byte
 def bytes_in_the_type_given(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1):
     own = np.asarray(n_layers).dtype
     return np.prod([2, n_layers, n_kv_heads, d_head, n_tokens, bytes_per_value, batch], dtype=own)
+
+
+@wrong("cache_bytes", "float32", says="16,777,216")
+def bytes_in_float32(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1):
+    sizes = np.array([2, n_layers, n_kv_heads, d_head, n_tokens, bytes_per_value, batch], np.float32)
+    return int(sizes.prod())
+
+
+@wrong("cache_bytes", says="expected 3840, got 47")
+def bytes_added_up(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1):
+    return n_layers + n_kv_heads * d_head + n_tokens + bytes_per_value
 
 
 @wrong("cache_bytes", says="2 things (a single number and a single number), where one number is expected")

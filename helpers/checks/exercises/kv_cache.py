@@ -57,11 +57,11 @@ def is_pair(answer):
 
 
 def read(function, X, weights, cache):
-    """([z, …], last cache), or the first answer that is not a pair."""
+    """([z, …], last cache), or the first answer that is no pair or holds no cache."""
     found = []
     for x in X:
         answer = function(x.copy(), *weights, cache)
-        if not is_pair(answer):
+        if not is_pair(answer) or not any(map(is_pair, answer)):     # no cache to go on from
             return answer
         found.append(answer[0])
         cache = answer[1]
@@ -81,7 +81,7 @@ def two_endings(function, X, W_q, W_k, W_v, cache):
     """Two tokens, and then from the same cache once the third and once the fourth."""
     weights = W_q, W_k, W_v
     past = read(function, X[:2], weights, cache)
-    if not is_pair(past):
+    if not is_pair(past) or not isinstance(past[0], list):
         return past
     answers = [function(x.copy(), *weights, past[1]) for x in X[2:]]
     for answer in answers:
@@ -183,8 +183,11 @@ KV_CACHE_STEP = Exercise(
                 "A token reads itself too; append first.", STEP),
         Mistake("none_crash", dict(append=never_without), "the cache is taken apart even when it is None",
                 "At the first token there is no past yet: the cache is its one key and one value.", STEP),
-        Mistake("flat_append", dict(append=flat), "np.append joins everything into one long row",
-                "Without axis=0 it flattens; a cache has one row for each token.", STEP),
+        Mistake("flat_append", dict(append=flat),
+                "the new key and value do not become one row more, below the old ones",
+                "np.append without axis=0 makes one long row of everything, and axis=1 puts the new beside "
+                "the old. np.concatenate along axis 0, or np.vstack, makes a new array with one row more.",
+                STEP),
         Mistake("aliased_lists", dict(append=grown_lists), "new rows are appended to the lists of the old "
                 "cache", "Whoever goes on from the old cache a second time finds rows of the other ending in "
                 "it: make a new cache, and leave the old one alone.", PAST),
@@ -305,7 +308,8 @@ def everything(n_q, n_k, begin):
 
 def generate_steps(prompt_ids, n_new, model, start=list, first=list, rounds=lambda n_new: n_new,
                    positions=from_the_start, embed=lambda E, ids: E[ids], keep=lambda old, new: new,
-                   own=lambda i: i, scale=lambda Q, K, x: np.sqrt(Q.shape[1]), reads=up_to_itself,
+                   own=lambda i: i, pieces=lambda todo: [todo],
+                   scale=lambda Q, K, x: np.sqrt(Q.shape[1]), reads=up_to_itself,
                    residual=lambda x, update: x + update, last=lambda x: x[-1], choose=np.argmax,
                    feed=lambda ids, new: [new], finish=lambda ids, n_prompt: ids):
     E, P, ids = model["E"], model["P"], start(prompt_ids)
@@ -313,17 +317,19 @@ def generate_steps(prompt_ids, n_new, model, start=list, first=list, rounds=lamb
     n_prompt, todo = len(ids), first(ids)
     begin = n_prompt - len(todo)
     for _ in range(rounds(n_new)):
-        x = embed(E, todo) + positions(P, begin, len(todo), n_prompt)
-        for i, layer in enumerate(model["layers"]):
-            Q, K, V = x @ layer["W_q"], x @ layer["W_k"], x @ layer["W_v"]
-            past = caches[own(i)]
-            if past is not None:
-                K, V = np.concatenate([past[0], K]), np.concatenate([past[1], V])
-            caches[own(i)] = keep(past, (K, V))
-            S = np.where(reads(len(Q), len(K), begin), Q @ K.T / scale(Q, K, x), -np.inf)
-            x = residual(x, softmax_steps(S) @ V @ layer["W_o"])
+        for part in pieces(todo):
+            x = embed(E, part) + positions(P, begin, len(part), n_prompt)
+            for i, layer in enumerate(model["layers"]):
+                Q, K, V = x @ layer["W_q"], x @ layer["W_k"], x @ layer["W_v"]
+                past = caches[own(i)]
+                if past is not None:
+                    K, V = np.concatenate([past[0], K]), np.concatenate([past[1], V])
+                caches[own(i)] = keep(past, (K, V))
+                S = np.where(reads(len(Q), len(K), begin), Q @ K.T / scale(Q, K, x), -np.inf)
+                x = residual(x, softmax_steps(S) @ V @ layer["W_o"])
+            begin += len(part)
         new = int(choose(last(x) @ E.T))
-        begin, todo = begin + len(todo), feed(ids, new)
+        todo = feed(ids, new)
         ids.append(new)
     return finish(ids, n_prompt)
 
@@ -345,12 +351,54 @@ def none_later(P, begin, n, n_prompt):
     return P[:n] if begin == 0 else 0
 
 
+def again_from_zero(P, begin, n, n_prompt):
+    return P[begin - n_prompt if begin >= n_prompt else begin:][:n]
+
+
+def end_twice(places):
+    """Positions when the last token of the prompt goes in twice; the count then begins at -1."""
+    later = places([0])[-1]
+
+    def positions(P, begin, n, n_prompt):
+        if begin < 0:
+            return P[places(list(range(n_prompt)))]
+        return P[begin + later:][:n]
+    return positions
+
+
+def not_the_largest(expected, given, prompt_ids, n_new, model):
+    """For ids that are right for the text before them, but for one or two."""
+    ids = [int(i) for i in np.ravel(given)]
+    begin = len(prompt_ids)
+    if len(ids) != begin + n_new or ids[:begin] != list(prompt_ids) or n_new < 3:
+        return None
+    if not 0 <= min(ids) <= max(ids) < len(model["E"]):
+        return None
+    best = [int(right.generate_with_cache(ids[:p], 1, model)[-1]) for p in range(begin, len(ids))]
+    off = [p for p, id_ in enumerate(best, begin) if ids[p] != id_]
+    if not 1 <= len(off) < n_new / 2:
+        return None
+    places = " and ".join(f"[{p}]" for p in off)
+    return (f"At {places} the id taken is not the one with the largest score; all other new ids are right "
+            "for the text before them.",
+            "Greedy means the largest score each time: nothing is drawn at random. If you do take the "
+            "largest, then the scores are off, by a little.", WHOLE)
+
+
+def no_plain_ints(values):
+    """A remark on ids that are NumPy's."""
+    what = ("an array" if any(isinstance(v, np.ndarray) for v in values) else "NumPy integers"
+            if any(isinstance(i, np.ndarray) for v in values if isinstance(v, list) for i in v) else "")
+    return what and f"it gives back {what}; the exercise asks for a list of plain ints, and int(…) makes one."
+
+
 POSITION = "A token's position counts everything before it, cached or not: prompt and new tokens together."
 GENERATE_WITH_CACHE = Exercise(
     "6.2", "generate_with_cache", "06", right.generate_with_cache,
     arguments={"prompt_ids": (), "n_new": (), "model": ()}, returns={"ids": ("n",)}, whole=True, lists=True,
     cases=generate_cases, steps=generate_steps,
-    passed="The same words as without a cache, and every token went through the layers once.",
+    passed="The same words as without a cache; with one, each token goes through the layers once.",
+    remark=no_plain_ints, explain=not_the_largest,
     mistakes=(
         Mistake("position_zero", dict(positions=lambda P, begin, n, n_prompt: P[:n]),
                 "every new token gets position 0", POSITION, OFFSET),
@@ -358,6 +406,11 @@ GENERATE_WITH_CACHE = Exercise(
                 "large", POSITION, OFFSET),
         Mistake("position_minus_one", dict(positions=shifted(-1)), "the positions of new tokens are one too "
                 "small, so that two tokens share one", POSITION, OFFSET),
+        Mistake("position_from_zero_again", dict(positions=again_from_zero), "the positions of new tokens "
+                "are counted from 0 again", POSITION, OFFSET),
+        Mistake("position_zero_throughout", dict(positions=lambda P, begin, n, n_prompt: P[[0] * n]),
+                "every token gets position 0, those of the prompt as well",
+                "Without positions of their own the model cannot tell which word came first.", WHOLE),
         Mistake("positions_from_one", dict(positions=lambda P, begin, n, n_prompt: P[begin + 1:][:n]),
                 "positions are counted from 1", "The first token of the prompt stands at position 0.", WHOLE),
         Mistake("offset_jump", dict(positions=jump), "the length of the prompt is added to the positions of "
@@ -386,6 +439,17 @@ GENERATE_WITH_CACHE = Exercise(
                 "Each new token then reads only itself.", PREFILL),
         Mistake("one_cache_for_all", dict(own=lambda i: 0), "all layers share one cache",
                 "A layer must find its own keys, made with its own W_k: one cache a layer.", WHOLE),
+        Mistake("one_cache_token_by_token", dict(own=lambda i: 0, pieces=lambda todo: [[i] for i in todo]),
+                "all layers share one cache, token by token",
+                "A layer must find its own keys, made with its own W_k: one cache a layer.", WHOLE),
+        *(Mistake(f"prompt_end_twice_{name}", dict(first=lambda ids: [*ids, ids[-1]],
+                                                   positions=end_twice(places)),
+                  f"the last token of the prompt is fed in twice, {where}",
+                  "Its key is then in the cache twice. The scores for the first new word are there as soon "
+                  "as the prompt has been read.", PREFILL)
+          for name, where, places in (
+              ("there", "both times at its own position", lambda ids: [*ids, ids[-1]]),
+              ("later", "the second time at the next position", lambda ids: [*ids, len(ids)]))),
         Mistake("no_mask", dict(reads=everything), "the tokens of the prompt read those that come after them",
                 "In one go the prompt needs the causal mask; token by token it comes by itself.", PREFILL),
         Mistake("top_left_mask", dict(reads=lambda n_q, n_k, begin: np.tril(np.ones((n_q, n_k), bool))),
@@ -453,6 +517,7 @@ def byte_cases():
         case("one key head", 3, 6, 1, 8, 20),
         case("one layer", 1, 8, 2, 4, 9, bytes_per_value=2, batch=3),
         case("no token", 3, 8, 2, 16, 0),
+        case("sizes that a float32 cannot multiply exactly", 61, 40, 5, 80, 131_071),
         case("70B parameters, 131,072 tokens", 80, 64, 8, 128, 131_072),
         case("the same in NumPy integers (int32)", *map(np.int32, (80, 64, 8, 128, 131_072))),
     ]
@@ -482,11 +547,18 @@ def int32_if_given(numbers):
     return np.int32 if any(isinstance(n, np.integer) for n in numbers) else int
 
 
+def no_int(values):
+    """A remark on bytes that are floats."""
+    if any(isinstance(v, float) or isinstance(v, np.ndarray) and v.dtype.kind == "f" for v in values):
+        return "it gives back a float; the exercise asks for an int, which is exact at any size."
+    return ""
+
+
 TYPES = "int(…) makes a Python integer of a NumPy one, and a Python integer never overflows."
 CACHE_BYTES = Exercise(
     "6.3", "cache_bytes", "06", right.cache_bytes,
     arguments={"n_layers": (), "n_heads": (), "n_kv_heads": (), "d_head": (), "n_tokens": ()},
-    returns={"total": ()}, tolerance=1e-12,
+    returns={"total": ()}, tolerance=1e-12, remark=no_int,
     cases=byte_cases, steps=byte_steps,
     passed="You can say what a conversation costs before you have it.",
     mistakes=(
@@ -532,6 +604,9 @@ CACHE_BYTES = Exercise(
                 "The exercise asks for bytes; divide when you print.", BYTES),
         Mistake("mib", dict(unit=1024**2), "the answer is in MiB, divided by 1024²",
                 "The exercise asks for bytes; divide when you print.", BYTES),
+        Mistake("float32", dict(number=lambda numbers: np.float32), "the product is computed in float32",
+                "A float32 holds whole numbers exactly up to 16,777,216 only; beyond that the last digits "
+                "are rounded. Multiply Python integers.", BYTES),
         Mistake("int32", dict(number=int32_always), "the product is computed in 32-bit integers",
                 f"They end at 2,147,483,647 and begin again below zero. {TYPES}", BYTES),
         Mistake("int32_if_given", dict(number=int32_if_given),

@@ -67,6 +67,11 @@ def s_on_rows(W, r):
     return (U * scale[:, None])[:, :r], Vt[:r]
 
 
+def three_of_svd(W, r):
+    U, s, Vt = np.linalg.svd(W, full_matrices=False)
+    return U[:, :r], s[:r], Vt[:r]
+
+
 def by_qr(W, r):
     Q, R = np.linalg.qr(W)
     return Q[:, :r], R[:r]
@@ -128,7 +133,7 @@ LOW_RANK_FACTORS = Exercise(
     arguments={"W": ("m", "k"), "r": ()}, returns={"A": ("m", "r"), "B": ("r", "k")},
     free=("A", "B"), derived={"A @ B": (("m", "k"), np.matmul)},
     cases=factor_cases, steps=factor_steps, explain=not_the_best,
-    passed="No two matrices that thin come closer to W, and together they hold fewer numbers.",
+    passed="No two matrices that thin come closer to W, and when r is small they hold far fewer numbers.",
     mistakes=(
         Mistake("v_not_vt", dict(factors=v_not_vt), "the third array of np.linalg.svd is taken for V",
                 "NumPy gives Vᵀ: its first r rows are wanted, as they are.", BEST),
@@ -136,7 +141,7 @@ LOW_RANK_FACTORS = Exercise(
                 "They say how much of each direction there is; without them all count the same.", BEST),
         Mistake("s_twice", dict(share=lambda U, s, Vt: (U * s, s[:, None] * Vt)),
                 "the singular values are in the product twice (in both factors, or squared)",
-                "They belong into the product once: into one factor, or their roots into each.", BEST),
+                "They belong in the product once: into one factor, or their roots into each.", BEST),
         Mistake("sqrt_one_side", dict(share=lambda U, s, Vt: (U * np.sqrt(s), Vt)),
                 "the roots of the singular values are in one factor only",
                 "The other half of them is lost: put roots into both factors, or the whole into one.", BEST),
@@ -161,6 +166,12 @@ LOW_RANK_FACTORS = Exercise(
                 "It is the two thin factors that save numbers; their product is as large as W.", BEST),
         Mistake("order_swapped", dict(finish=lambda A, B, W, r: (B, A)), "the two factors come as B, A",
                 "The tall one stands on the left: (m, r) @ (r, k).", BEST),
+        Mistake("three_factors", dict(factors=three_of_svd, finish=lambda U, s, Vt, W, r: (U, s, Vt)),
+                "the three pieces of np.linalg.svd are returned, cut to r",
+                "Two factors are asked for: multiply the singular values into one of the other two.", BEST),
+        Mistake("rows_reversed", dict(share=lambda U, s, Vt: (U * s, Vt[::-1])),
+                "the rows of B stand in the opposite order to the columns of A",
+                "Column i of A is multiplied with row i of B: both must belong to the same direction.", BEST),
         Mistake("s_on_rows", dict(factors=s_on_rows),
                 "the singular values multiply the rows of U, not its columns",
                 "Each belongs to one direction, and a direction is a column of U: U * s, or U @ np.diag(s).",
@@ -308,12 +319,21 @@ def joint_basis(W_q, W_k, W_v, r):
     return np.linalg.svd(np.concatenate([W_q, W_k, W_v], axis=1), full_matrices=False)[0][:, :r]
 
 
-def basis_of(pick):
-    """The first r singular directions of one matrix."""
+def basis_of(pick, thin=False):
+    """The first r singular directions of one matrix; of a thin SVD only as many as it has columns."""
     def basis(*weights_and_r):
         *weights, r = weights_and_r
-        return np.linalg.svd(pick(*weights))[0][:, :r]
+        return np.linalg.svd(pick(*weights), full_matrices=not thin)[0][:, :r]
     return basis
+
+
+def own_bases(thin):
+    """B of W_q, and the coefficients of each matrix in a basis of its own."""
+    def alone(*weights_and_r):
+        *weights, r = weights_and_r
+        bases = [np.linalg.svd(W, full_matrices=not thin)[0][:, :r] for W in weights]
+        return bases[0], *(B.T @ W for B, W in zip(bases, weights, strict=True))
+    return alone
 
 
 def projected(B, W_q, W_k, W_v):
@@ -321,8 +341,10 @@ def projected(B, W_q, W_k, W_v):
 
 
 def basis_steps(W_q, W_k, W_v, r, basis=joint_basis, scale=lambda B, W, r: B, coefficients=projected,
-                finish=lambda B, A_q, A_k, A_v: (B, A_q, A_k, A_v)):
+                finish=lambda B, A_q, A_k, A_v: (B, A_q, A_k, A_v), alone=None):
     weights = W_q, W_k, W_v
+    if alone:
+        return finish(*alone(*weights, r))
     B = scale(basis(*weights, r), weights, r)
     return finish(B, *coefficients(B, *weights))
 
@@ -338,6 +360,11 @@ def from_vt(weights, r):
 
 def cut_at(C, widths):
     return np.split(C, np.cumsum(widths)[:-1], axis=1)
+
+
+def with_s(B, *weights):
+    s = singular_values(weights, B.shape[1])
+    return [s[:, None] * A for A in projected(B, *weights)]
 
 
 def without_s(B, *weights):
@@ -372,9 +399,17 @@ def not_the_best_shared(expected, given, W_q, W_k, W_v, r):
     if np.shape(given) == np.shape(expected) == (r, r) and np.allclose(expected, np.eye(r)):
         return ("The columns of B are not orthonormal: of length 1 and at right angles.",
                 "In an orthonormal basis the coefficients are Bᵀ W, and nothing is counted twice.", SHARED)
+    best = joint_basis(W_q, W_k, W_v, r)
     for W in (W_q, W_k, W_v):
         if np.shape(W) == np.shape(expected) == np.shape(given) and np.isfinite(given).all():
-            if np.linalg.matrix_rank(given, tol=1e-8) <= r and not is_multiple(given, expected):
+            if is_multiple(given, expected):
+                return None
+            if np.allclose(best @ (best.T @ given), given):
+                return ("The directions are right, and the coefficients are not: the A's do not give the "
+                        "products that come closest.",
+                        "In an orthonormal basis the coefficients of W are Bᵀ W, for each of the three its "
+                        "own.", SHARED)
+            if np.linalg.matrix_rank(given, tol=1e-8) <= r:
                 return ("The basis has r directions, but not those that fit the three together best.",
                         "Together means: side by side in one wide matrix, and the directions of its largest "
                         "singular values.", SHARED)
@@ -406,6 +441,19 @@ SHARED_QKV_BASIS = Exercise(
         Mistake("only_qk", dict(basis=basis_of(lambda W_q, W_k, W_v: np.concatenate([W_q, W_k], axis=1))),
                 "the basis is made for W_q and W_k, without W_v",
                 "What V needs and the other two do not is then lost.", SHARED),
+        *(Mistake(f"only_{name}_thin", dict(basis=basis_of(lambda *W, i=i: W[i], thin=True)),
+                  f"the basis is made for W_{name} alone, with no more directions than W_{name} has columns",
+                  f"What the other two need and W_{name} does not is then lost, and r may be larger than its "
+                  "width.", SHARED)
+          for i, name in enumerate("qkv")),
+        Mistake("three_bases", dict(alone=own_bases(thin=False)),
+                "each of the three gets a basis of its own, and only that of W_q is returned",
+                "Coefficients mean something in the basis they were made for; one basis must serve all "
+                "three.", SHARED),
+        Mistake("three_bases_thin", dict(alone=own_bases(thin=True)),
+                "each of the three gets a thin basis of its own, and only that of W_q is returned",
+                "Coefficients mean something in the basis they were made for; one basis must serve all "
+                "three.", SHARED),
         Mistake("sum", dict(basis=basis_of(sum_basis)), "the basis is made for the sum of the three matrices",
                 "In a sum they can cancel, and it needs equal widths; side by side nothing is lost.", SHARED),
         Mistake("scaled_basis", dict(scale=lambda B, W, r: B * singular_values(W, r)),
@@ -424,6 +472,13 @@ SHARED_QKV_BASIS = Exercise(
         Mistake("coeffs_swapped", dict(finish=lambda B, A_q, A_k, A_v: (B, A_q, A_v, A_k)),
                 "the answer comes in the order B, A_q, A_v, A_k",
                 "Keys and values then swap roles: what is compared and what is passed on.", SHARED),
+        Mistake("q_k_swapped", dict(finish=lambda B, A_q, A_k, A_v: (B, A_k, A_q, A_v)),
+                "the answer comes in the order B, A_k, A_q, A_v",
+                "Queries and keys then swap roles: who asks and who is found.", SHARED),
+        Mistake("k_as_v", dict(finish=lambda B, A_q, A_k, A_v: (B, A_q, A_k, A_k)),
+                "the coefficients of W_k are returned as those of W_v too",
+                "A key is for being found, a value for being passed on: W_v has coefficients of its own.",
+                SHARED),
         Mistake("basis_last", dict(finish=lambda B, A_q, A_k, A_v: (A_q, A_k, A_v, B)),
                 "the basis comes last", "The exercise asks for B first.", SHARED),
         Mistake("coeffs_transposed", dict(finish=lambda B, *A: (B, *(a.T for a in A))),
@@ -435,6 +490,9 @@ SHARED_QKV_BASIS = Exercise(
                 "parts", "W_v may be wider than W_q: cut at the widths of the three.", SHARED),
         Mistake("s_dropped", dict(coefficients=without_s), "the singular values are left out of the A's",
                 "They say how much of each direction there is; B has length 1 in each.", SHARED),
+        Mistake("s_in_projection", dict(coefficients=with_s),
+                "the A's are multiplied with the singular values once more",
+                "Bᵀ W holds them already: in an orthonormal basis it is the coefficients.", SHARED),
         Mistake("not_projected", dict(coefficients=lambda B, *weights: weights),
                 "the weights themselves are returned as A's",
                 "An A holds the coefficients in the basis B: (r, ·).", SHARED),

@@ -176,9 +176,9 @@ MERGE_HEADS = Exercise(
                 "Rows then mix numbers of different tokens.", MERGE),
         Mistake("first_only", dict(join=lambda H: np.tile(H[:, 0], H.shape[1])),
                 "the first head is repeated and the others never used",
-                "Each head has looked for something else; all of them belong into the row.", MERGE),
+                "Each head has looked for something else; all of them belong in the row.", MERGE),
         Mistake("first_head_alone", dict(join=lambda H: H[:, 0]), "only the first head is returned",
-                "Each head has looked for something else; all of them belong into the row.", MERGE),
+                "Each head has looked for something else; all of them belong in the row.", MERGE),
         Mistake("reversed", dict(join=lambda H: side_by_side(H[:, ::-1])),
                 "the heads come in the opposite order",
                 "Head 0 owns the first rows of W_o and must stand in the first columns.", MERGE),
@@ -232,14 +232,14 @@ def hide_with_inf(S, mask):
 
 def attend_in_heads(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax, after, mixed, merge):
     Q, K, V = split(X @ W_q, n_heads), split(X @ W_k, n_heads), split(X @ W_v, n_heads)
-    S = Q @ np.swapaxes(K, -1, -2) / scale(X, W_q, Q)
+    S = Q @ np.swapaxes(K, -1, -2) / scale(X, W_q, Q, V)
     mask = np.tril(np.ones(S.shape[-2:], bool))
     A = softmax(hide(S, mask) if causal else S)
     return merge((after(A, mask) if causal else A) @ mixed(Q, K, V))
 
 
 def multi_steps(X, W_q, W_k, W_v, W_o, n_heads, causal=False, split=split,
-                scale=lambda X, W_q, Q: np.sqrt(Q.shape[-1]), hide=hide_with_inf, softmax=softmax_steps,
+                scale=lambda X, W_q, Q, *_: np.sqrt(Q.shape[-1]), hide=hide_with_inf, softmax=softmax_steps,
                 after=lambda A, mask: A, mixed=lambda Q, K, V: V, merge=merge, attend=attend_in_heads,
                 mix=lambda Z, W_o, X: Z @ W_o, finish=lambda Y, X: Y):
     with np.errstate(all="ignore"):
@@ -252,8 +252,8 @@ def one_wide_head(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax
     def wide(Y, n_heads):
         return Y
 
-    def narrow(X, W_q, Q):
-        return scale(X, W_q, Q[:, :Q.shape[1] // n_heads])
+    def narrow(X, W_q, Q, V):
+        return scale(X, W_q, Q[:, :Q.shape[1] // n_heads], V)
     return attend_in_heads(X, W_q, W_k, W_v, n_heads, causal, wide, narrow, hide, softmax, after, mixed,
                            lambda Z: Z)
 
@@ -268,6 +268,19 @@ def slices_of_x(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax, 
         found.append(attend_in_heads(X[:, mine], *parts, 1, causal, split, scale, hide, softmax, after, mixed,
                                      merge))
     return np.concatenate(found, axis=1)
+
+
+def values_cut_by_d_k(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax, after, mixed, merge):
+    """Head r gets columns r·d_k to (r + 1)·d_k of W_v too; there may be none there."""
+    d_k = W_q.shape[1] // n_heads
+    own = [slice(r * d_k, (r + 1) * d_k) for r in range(n_heads)]
+    return np.concatenate([
+        attend_in_heads(X, W_q[:, mine], W_k[:, mine], W_v[:, mine], 1, causal, lambda Y, n_heads: Y[None],
+                        scale, hide, softmax, after, mixed, lambda H: H[0]) for mine in own], axis=1)
+
+
+def queries_and_keys_swapped(X, W_q, W_k, *others):
+    return attend_in_heads(X, W_k, W_q, *others)
 
 
 def softmax_along(axis):
@@ -287,40 +300,43 @@ MULTI_HEAD = Exercise(
                "W_v": ("d_model", "h·d_v"), "W_o": ("h·d_v", "d_model"), "n_heads": ()},
     returns={"Y": ("n", "d_model")},
     cases=multi_cases, steps=multi_steps,
-    passed="That is the layer of every transformer: many heads look at once, and W_o mixes what they found.",
+    passed="Many heads look at once, each for something of its own, and W_o mixes what they found.",
     mistakes=(
-        Mistake("scale_d_model", dict(scale=lambda X, W_q, Q: np.sqrt(X.shape[-1])),
+        Mistake("scale_d_model", dict(scale=lambda X, W_q, Q, *_: np.sqrt(X.shape[-1])),
                 "the scores are divided by √d_model in place of √d_k",
                 "A head's score is a sum of d_k products, so the width of one head sets its spread.", WHOLE),
-        Mistake("scale_all_heads", dict(scale=lambda X, W_q, Q: np.sqrt(W_q.shape[1])),
+        Mistake("scale_all_heads", dict(scale=lambda X, W_q, Q, *_: np.sqrt(W_q.shape[1])),
                 "the scores are divided by √(h·d_k), the width of all heads together",
                 "A head's score is a sum of d_k products: read d_k after the split, or divide by n_heads.",
                 WHOLE),
-        Mistake("no_scale", dict(scale=lambda X, W_q, Q: 1), "the scores are not divided by √d_k",
+        Mistake("scale_d_v", dict(scale=lambda X, W_q, Q, V: np.sqrt(V.shape[-1])),
+                "the scores are divided by √d_v in place of √d_k",
+                "A score is a product of a query and a key; values have no part in it.", WHOLE),
+        Mistake("no_scale", dict(scale=lambda X, W_q, Q, *_: 1), "the scores are not divided by √d_k",
                 "Their spread grows with d_k, and softmax becomes a switch.", (ATTENTION, FAR)),
-        Mistake("d_not_sqrt", dict(scale=lambda X, W_q, Q: Q.shape[-1]),
+        Mistake("d_not_sqrt", dict(scale=lambda X, W_q, Q, *_: Q.shape[-1]),
                 "the scores are divided by d_k, without the root",
                 "The spread grows like √d_k; divided by d_k the scores are too small and softmax too flat.",
                 (ATTENTION, FAR)),
-        Mistake("power_precedence", dict(scale=lambda X, W_q, Q: Q.shape[-1] / 2),
+        Mistake("power_precedence", dict(scale=lambda X, W_q, Q, *_: Q.shape[-1] / 2),
                 "the scores are divided by d_k / 2",
                 "In Python d_k ** 1/2 means (d_k ** 1) / 2.", (ATTENTION, FAR)),
-        Mistake("scale_times_two", dict(scale=lambda X, W_q, Q: 2 * Q.shape[-1]),
+        Mistake("scale_times_two", dict(scale=lambda X, W_q, Q, *_: 2 * Q.shape[-1]),
                 "the scores are divided by d_k and then by 2",
                 "In Python x / d_k ** 1/2 means (x / d_k) / 2: the power comes first, then the two divisions "
                 "from the left.", (ATTENTION, FAR)),
-        Mistake("sqrt_n", dict(scale=lambda X, W_q, Q: np.sqrt(len(X))),
+        Mistake("sqrt_n", dict(scale=lambda X, W_q, Q, *_: np.sqrt(len(X))),
                 "the scores are divided by √n, the number of tokens",
                 "A score is a sum of d_k products, so d_k sets its spread; the number of tokens does not.",
                 (ATTENTION, FAR)),
-        Mistake("scale_n_heads", dict(scale=lambda X, W_q, Q: np.sqrt(len(Q))),
+        Mistake("scale_n_heads", dict(scale=lambda X, W_q, Q, *_: np.sqrt(len(Q))),
                 "the scores are divided by the root of the number of heads",
                 "Once the heads are in front, len(Q) counts heads; d_k is the last axis.", WHOLE),
         Mistake("one_big_head", dict(attend=one_wide_head), "all columns together are treated as one head",
                 "There is then a single pattern of weights; with heads there are h, each looking for "
                 "something else.", WIDE),
         Mistake("one_big_head_big_scale",
-                dict(attend=one_wide_head, scale=lambda X, W_q, Q: np.sqrt(W_q.shape[1])),
+                dict(attend=one_wide_head, scale=lambda X, W_q, Q, *_: np.sqrt(W_q.shape[1])),
                 "all columns together are treated as one wide head",
                 "There is then a single pattern of weights; with heads there are h, each looking for "
                 "something else.", WIDE),
@@ -375,6 +391,10 @@ MULTI_HEAD = Exercise(
         Mistake("mask_inverted", dict(hide=lambda S, mask: hide_with_inf(S, ~mask)),
                 "the mask is used the wrong way round: what may be read is hidden",
                 "True means “may read” in this course.", (ATTENTION, CAUSAL)),
+        Mistake("mask_inverted_finite", dict(hide=lambda S, mask: np.where(mask, -1e9, S)),
+                "what may be read is hidden, with a large negative number in place of -inf",
+                "True means “may read” in this course; the last token is left with nothing but such numbers, "
+                "and then reads everything alike.", (ATTENTION, CAUSAL)),
         Mistake("mask_without_self", dict(hide=lambda S, mask: hide_with_inf(S, np.tril(mask, -1))),
                 "a token may not read itself",
                 "The first token would have nothing to read at all.", (ATTENTION, CAUSAL)),
@@ -403,6 +423,16 @@ MULTI_HEAD = Exercise(
                 (ATTENTION, NOT_PATTERN)),
         Mistake("keys_mixed", dict(mixed=lambda Q, K, V: K), "the weights mix the keys, not the values",
                 "A key is for being found, a value for being passed on.", WHOLE),
+        Mistake("q_k_swapped", dict(attend=queries_and_keys_swapped),
+                "queries and keys have changed places (K Qᵀ)",
+                "Row i of the scores must hold what token i asks of all the others: Q Kᵀ.", WHOLE),
+        Mistake("weights_transposed", dict(softmax=lambda S: np.swapaxes(softmax_steps(S), -1, -2)),
+                "the weights are transposed before they mix the values",
+                "A row of the weights belongs to one query and adds up to 1; it stays a row.", WHOLE),
+        Mistake("values_cut_by_d_k", dict(attend=values_cut_by_d_k),
+                "W_v is cut into pieces of d_k columns",
+                "A value has d_v numbers, and d_v need not be d_k: take each width from its own array.",
+                SPLIT),
         Mistake("split_input", dict(attend=slices_of_x),
                 "X itself is cut into heads, before the projection",
                 "Every head may look at the whole token; it is Q, K and V that are cut, not X.", BY_HAND),
