@@ -320,6 +320,20 @@ def step_keeps_queries_too(x, W_q, W_k, W_v, cache):
     return shares(K @ Q[-1] / math.sqrt(len(Q[-1]))) @ V, (Q, K, V)
 
 
+@wrong("kv_cache_step", says="cache is 3 things, where (K, V) is expected")
+def step_keeps_one_query(x, W_q, W_k, W_v, cache):
+    q, K, V = x @ W_q, np.atleast_2d(x @ W_k), np.atleast_2d(x @ W_v)
+    if cache is not None:
+        K, V = np.vstack([cache[0], K]), np.vstack([cache[1], V])
+    return shares(K @ q / math.sqrt(len(q))) @ V, (q, K, V)
+
+
+@wrong("kv_cache_step", "cache_first")
+def step_with_the_cache_in_front(x, W_q, W_k, W_v, cache):
+    nothing = np.empty((0, W_k.shape[1])), np.empty((0, W_v.shape[1]))
+    return step_right(x, W_q, W_k, W_v, nothing if cache is None else cache)[::-1]
+
+
 @wrong("kv_cache_step", "flat_append", says=("do not become one row more", "axis=1"))
 def step_side_by_side(x, W_q, W_k, W_v, cache):
     K, V = np.atleast_2d(x @ W_k), np.atleast_2d(x @ W_v)

@@ -165,6 +165,13 @@ def old_cache(z, K, V, cache):
     return z, (K, V) if cache is None else cache
 
 
+def cache_before_z(z, K, V, cache):
+    """At the next step z comes in as the cache, and whatever reads a row of it fails."""
+    if cache is not None:
+        len(cache[0])
+    return (K, V), z
+
+
 KV_CACHE_STEP = Exercise(
     "6.1", "kv_cache_step", "06", right.kv_cache_step,
     arguments={"x": ("d_model",), "W_q": ("d_model", "d_k"), "W_k": ("d_model", "d_k"),
@@ -246,7 +253,7 @@ KV_CACHE_STEP = Exercise(
         Mistake("three_things", dict(answer=lambda z, K, V, cache: (z, K, V)),
                 "z, K and V are returned as three things",
                 "The cache is one thing, the tuple (K, V), so that it can be handed on as it is.", STEP),
-        Mistake("cache_first", dict(answer=lambda z, K, V, cache: ((K, V), z)), "the cache comes first",
+        Mistake("cache_first", dict(answer=cache_before_z), "the cache comes first",
                 "The exercise asks for z first, then the cache.", STEP),
         Mistake("v_k", dict(answer=lambda z, K, V, cache: (z, (V, K))), "the cache comes as (V, K)",
                 "Keys and values then swap roles at the next step.", STEP),
