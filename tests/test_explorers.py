@@ -159,6 +159,13 @@ def test_a_complaint_goes_away_with_the_next_choice():
     assert "alert" not in explorer.canvas.value
 
 
+def test_a_refused_text_gives_way_to_the_one_shown_with_the_next_choice():
+    explorer = explorers.similarity("i love you")
+    explorer.text.value = "hello world"
+    explorer.head.value = 0
+    assert explorer.text.value == "i love you" and "alert" not in explorer.canvas.value
+
+
 def test_new_words_are_offered_as_queries_and_drawn_once():
     explorer = explorers.similarity()
     count = []

@@ -133,3 +133,10 @@ def test_the_state_is_said_and_the_bundle_has_its_picture():
     bundle, picture = explorer._repr_mimebundle_(), explorer.picture()
     assert bundle[explorers.VIEW]["model_id"] == explorer.box.model_id
     assert bundle["image/svg+xml"] == picture.svg and bundle["text/plain"] == picture.text == repr(explorer)
+
+
+def test_a_change_that_rounds_to_nothing_is_no_change():
+    titles = [str(explorers.rank(layer=layer, head=head, r=r)).splitlines()[0]
+              for layer in (0, 1) for head in range(4) for r in range(12)]
+    assert not [title for title in titles if "by 0.000" in title]
+    assert [title for title in titles if title.endswith("the loss stays the same")]

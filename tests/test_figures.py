@@ -216,6 +216,12 @@ def test_words_that_come_twice_are_told_apart_and_only_they():
     assert once == ["a₁", "b", "a₂", "."] and numbered(once) == once
 
 
+def test_a_weight_has_the_same_shade_in_every_picture():
+    alone, beside = (figures.matrix(M, "t", role="A").svg for M in ([[0.2]], [[0.2, 1.0]]))
+    alone, beside = (set(re.findall(r'opacity="([\d.]+)"', svg)) for svg in (alone, beside))
+    assert len(alone) == 1 and len(beside) == 2 and alone < beside
+
+
 def test_two_of_the_same_word_stay_apart_when_shortened():
     short = [shorten(word, 40, 13) for word in ("strawberries₁", "strawberries₂")]
     assert short[0] != short[1] and all(width(words, 13) <= 40 for words in short)

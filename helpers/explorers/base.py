@@ -131,7 +131,16 @@ class Reading(Explorer):
         if change["owner"] is self.text:
             self.read(change["new"])
         else:
+            self.forget_refused()
             super().changed(change)
+
+    def forget_refused(self):
+        """A text that was refused gives way to the one the picture shows."""
+        shown = " ".join(self.trace.tokens[1:])
+        if self.complaint and self.text.value.split() != shown.split():
+            self.still = True
+            self.text.value = shown
+            self.still = False
 
     def read(self, text):
         """Run the model over what has been typed; a text it cannot read changes nothing but the complaint."""

@@ -41,6 +41,7 @@ class Cache(Reading):
         if self.still or change["owner"] is not self.n_new:
             super().changed(change)
             return
+        self.forget_refused()
         self.complaint = ""
         with self.together():
             try:
@@ -70,9 +71,9 @@ class Cache(Reading):
         h, d_head, value = self.model.n_heads, self.model.d_k, self.model.E.itemsize
         kept = cache_bytes(len(self.model.layers), h, h, d_head, read, value)
         if step == 0:
-            title = f"Before the first step: a prompt of {n} tokens, nothing computed yet"
+            title = f"Before the first step: a prompt of {counted(n, 'token')}, nothing computed yet"
         elif step == 1:
-            title = f"Step 1 reads the prompt: {n} new rows of K and V either way"
+            title = f"Step 1 reads the prompt: {counted(n, 'new row')} of K and V either way"
         else:
             title = (f"Step {step}: 1 new row with the cache, {read} rows without; "
                      f"so far {so_far[1] / so_far[0]:.1f} times the work without it")

@@ -20,7 +20,7 @@ class Heads(Reading):
         self.head = choice("head", range(self.model.n_heads), head)
         off = set(without)
         for at in [(r, s) for r in range(len(self.model.layers)) for s in range(self.model.n_heads)]:
-            self.switches[at] = widgets.ToggleButton(at in off, description=f"{at[0]}.{at[1]} off",
+            self.switches[at] = widgets.ToggleButton(at in off, description=f"{at[0]}.{at[1]}",
                                                      tooltip=f"switch off layer {at[0]}, head {at[1]}")
         if off - self.switches.keys():
             raise ValueError(f"without must hold pairs (layer, head) of {len(self.model.layers)} layers and "
@@ -28,7 +28,8 @@ class Heads(Reading):
         self.all_on = widgets.Button(description="all on", tooltip="switch all heads on")
         self.all_on.on_click(lambda _: self.switch_all_on())
         self.rerun()
-        self.assemble([self.text], [self.layer, self.head], [*self.switches.values(), self.all_on])
+        self.assemble([self.text], [self.layer, self.head],
+                      [widgets.Label("switch off"), *self.switches.values(), self.all_on])
 
     @property
     def off(self):

@@ -5,7 +5,7 @@ import numpy as np
 from helpers import tiny_model
 from helpers.explorers.base import Explorer, choice, slider, stepper
 from helpers.figures import value_rank
-from helpers.figures.words import number
+from helpers.figures.words import number, rounded
 from helpers.tiny_model.value_ranks import best_map, losses, value_map
 
 
@@ -39,7 +39,9 @@ class Rank(Explorer):
         r, d_v = self.r.value, len(strengths)
         name = f"layer {self.layer.value}, head {self.head.value}"
         rise = curves["this head cut"][r] - curves["this head cut"][d_v]
-        change = f"{'rises' if rise >= 0 else 'falls'} by {number(abs(rise), 3)}"
+        change = f"{'rises' if rise > 0 else 'falls'} by {number(abs(rise), 3)}"
+        if rounded(rise, 3) == 0:
+            change = "stays the same"
         said = "nothing is cut" if r == d_v else f"error {number(errors[r])}, the loss {change}"
         title = f"Rank {r} of {d_v} in {name}: {said}"
         note = ("Error: the size of what is cut, as a share of the whole map's (Frobenius norm). "

@@ -169,6 +169,7 @@ def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, mark
     shown = [[rounded(v, digits) for v in row] for row in M]
     if largest is None:
         largest = max((abs(v) for row in shown for v in row if np.isfinite(v)), default=0)
+        largest = max(1, largest) if role == "A" else largest         # weights: the same shade everywhere
     fills, inked, faint = {}, [], []
     for i, row in enumerate(shown):
         for j, v in enumerate(row):
