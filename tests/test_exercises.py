@@ -377,4 +377,4 @@ def test_a_mask_in_another_form_that_passes_gets_no_nonsense_for_a_picture(form,
         "causal_mask": causal_mask, "display": pictures.append}
     exec(next(cell.source for cell in solution("03_single_head_attention.ipynb").cells
               if cell.id == "weights-picture"), namespace)
-    assert len(pictures) == drawn and ("True for “may read”" in capsys.readouterr().out) != drawn
+    assert len(pictures) == drawn and ("holds True and False" in capsys.readouterr().out) != drawn
