@@ -1,11 +1,14 @@
 """From words to vectors: ids, rows of the embedding matrix, and positions (notebook 01).
 
-Read `token_ids`, then `embed`, then `sinusoidal_positions`. A token is a row everywhere.
+Read `token_ids`, then `embed`, then `sinusoidal_positions`. A token is a row everywhere. `rope` and
+`rope_attention` (notebook 10) put positions in another place: not added to the tokens, but turned into their
+queries and keys.
 """
 
 import numpy as np
 
-from helpers.arrays import array, count
+from helpers.arrays import array, count, same_size
+from helpers.attention import scaled_scores, softmax
 
 
 def token_ids(tokens, vocab):
@@ -61,3 +64,42 @@ def sinusoidal_positions(n, d, base=10000.0):
     P[:, 0::2] = np.sin(angle[:, 0::2])
     P[:, 1::2] = np.cos(angle[:, 1::2])
     return P
+
+
+def rope(x, positions, base=10000.0):
+    """Each row turned by its position: pair (2i, 2i+1) by the angle position · base^(-2i/d).
+
+    x : (…, n, d) queries or keys, d even, positions : (n,), any real numbers.  Returns the shape and dtype
+    of x. Turned counter-clockwise, like the complex number x[2i] + 1j·x[2i+1] times exp(1j·angle): lengths
+    stay, and the dot product of two turned rows depends on the difference of their positions alone.
+    Raises ValueError for an odd d, a base that is not positive, or positions that do not fit.
+    Su et al. 2021, §3.2.2.
+    """
+    x, positions = array("x", x, ("n", "d"), stacked=True), array("positions", positions, ("n",))
+    same_size("n", ("x", x), ("positions", positions), axis=(-2, 0))
+    d = x.shape[-1]
+    if d % 2:
+        raise ValueError(f"rope turns pairs of columns, so d must be even; x {x.shape} has d = {d}")
+    if not base > 0:
+        raise ValueError(f"base must be positive, got {base}")
+    speed = base ** (-np.arange(0, d, 2) / max(d, 1))       # (d/2,): 1 for the first pair, ever slower
+    angle = positions.astype(np.float64)[:, None] * speed   # (n, 1) * (d/2,) -> (n, d/2)
+    cos, sin = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)
+    even, odd = x[..., 0::2], x[..., 1::2]                  # (…, n, d/2) each
+    turned = np.empty_like(x)
+    turned[..., 0::2] = even * cos - odd * sin
+    turned[..., 1::2] = even * sin + odd * cos
+    return turned
+
+
+def rope_attention(Q, K, V, positions):
+    """One head that knows where its tokens stand only from the turned queries and keys; V is not turned.
+
+    Q, K : (…, n, d_k), d_k even, V : (…, n, d_v), positions : (n,).  Returns Z : (…, n, d_v), not causal.
+    Raises ValueError when a shape does not fit.  Su et al. 2021, §3.2.2.
+    """
+    V = array("V", V, ("n", "d_v"), stacked=True)
+    K = array("K", K, ("n", "d_k"), stacked=True)
+    same_size("n", ("K", K), ("V", V), axis=(-2, -2))
+    S = scaled_scores(rope(Q, positions), rope(K, positions))     # (…, n, n)
+    return softmax(S) @ V                                         # (…, n, n) @ (…, n, d_v) -> (…, n, d_v)

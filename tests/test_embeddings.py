@@ -1,5 +1,6 @@
 """Ids, embeddings and positions against plain loops, and what they say to bad input."""
 
+import cmath
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import matrix
 
-from helpers.embeddings import embed, sinusoidal_positions, token_ids
+from helpers.embeddings import embed, rope, rope_attention, sinusoidal_positions, token_ids
 
 VOCAB = {"<bos>": 0, "<unk>": 1, "i": 2, "love": 3, "apples": 4}
 
@@ -101,3 +102,70 @@ def test_the_dot_product_of_two_positions_depends_on_their_distance_only():
 def test_sinusoidal_positions_say_what_is_wrong(arguments, error):
     with pytest.raises(error, match="must be"):
         sinusoidal_positions(*arguments)
+
+
+@given(st.data(), st.integers(0, 5), st.integers(0, 4), st.sampled_from([2.0, 100.0, 10000.0]))
+def test_rope_turns_each_pair_like_a_complex_number(data, n, half, base):
+    x = data.draw(matrix(n, 2 * half))
+    positions = data.draw(st.lists(st.integers(-50, 1000), min_size=n, max_size=n))
+    before = x.copy()
+    turned = rope(x, positions, base)
+    assert turned.shape == x.shape and turned.dtype == x.dtype and np.array_equal(x, before)
+    for row, p in enumerate(positions):
+        for i in range(half):
+            z = complex(x[row, 2 * i], x[row, 2 * i + 1]) * cmath.exp(1j * p * base ** (-2 * i / (2 * half)))
+            assert np.allclose([z.real, z.imag], turned[row, 2 * i:2 * i + 2], rtol=1e-9, atol=1e-9)
+
+
+def test_rope_turns_counter_clockwise():
+    assert np.allclose(rope([[1, 0]], [math.pi / 2]), [[0, 1]])
+
+
+def test_rope_keeps_lengths_and_sees_only_differences_of_positions():
+    rng = np.random.default_rng(3)
+    Q, K = rng.normal(size=(2, 2, 4, 6))
+    turned = [rope(Q, np.arange(4) + shift) @ rope(K, np.arange(4) + shift).swapaxes(-1, -2)
+              for shift in (0, 1000)]
+    assert np.allclose(*turned)
+    assert not np.allclose(turned[0], Q @ K.swapaxes(-1, -2))
+    assert np.allclose(np.linalg.norm(rope(Q, np.arange(4)), axis=-1), np.linalg.norm(Q, axis=-1))
+
+
+def test_rope_keeps_float32_and_is_right_far_out():
+    x = np.random.default_rng(0).normal(size=(3, 8))
+    narrow = rope(x.astype(np.float32), [100_000, 100_001, 100_002])
+    assert narrow.dtype == np.float32
+    assert np.allclose(narrow, rope(x, [100_000, 100_001, 100_002]), atol=1e-6)
+
+
+def test_rope_attention_follows_the_loops():
+    rng = np.random.default_rng(4)
+    Q, K, V = rng.normal(size=(5, 6)), rng.normal(size=(5, 6)), rng.normal(size=(5, 3))
+    positions = np.array([7, 3, 4, 9, 20])
+    Z = rope_attention(Q, K, V, positions)
+    for i in range(5):
+        s = [sum((complex(*Q[i, m:m + 2]) * complex(*K[j, m:m + 2]).conjugate()
+                  * cmath.exp(1j * (positions[i] - positions[j]) * 10000 ** (-m / 6))).real
+                 for m in (0, 2, 4)) / math.sqrt(6) for j in range(5)]
+        a = np.exp(s) / np.exp(s).sum()
+        assert np.allclose(Z[i], a @ V)
+
+
+@pytest.mark.parametrize(
+    ("x", "positions", "base", "words"),
+    [
+        (np.ones((2, 3)), [0, 1], 10.0, r"even.*\(2, 3\)"),
+        (np.ones((2, 4)), [0, 1, 2], 10.0, r"x and positions must agree in n: x \(2, 4\)"),
+        (np.ones((2, 4)), [[0, 1]], 10.0, r"positions must have shape \(n,\)"),
+        (np.ones((2, 4)), [0, 1], 0.0, "base must be positive"),
+        (np.ones(4), [0], 10.0, "x must have shape"),
+    ],
+)
+def test_rope_says_what_is_wrong(x, positions, base, words):
+    with pytest.raises(ValueError, match=words):
+        rope(x, positions, base)
+
+
+def test_rope_attention_says_which_shapes_do_not_fit():
+    with pytest.raises(ValueError, match=r"K and V must agree in n: K \(3, 4\) has 3, V \(2, 4\) has 2"):
+        rope_attention(np.ones((3, 4)), np.ones((3, 4)), np.ones((2, 4)), [0, 1, 2])
