@@ -116,3 +116,22 @@ def last_query_attention(q, K, V):
     same_size("n", ("K", K), ("V", V), axis=(0, 0))
     a = softmax(K @ q / math.sqrt(max(d_k, 1)))             # (n, d_k) @ (d_k,) -> (n,)
     return a @ V                                            # (n,) @ (n, d_v) -> (d_v,)
+
+
+def attention(Q, K, V, causal=False):
+    """Attention of many heads at once: softmax(Q Kᵀ / √d_k) V.
+
+    Q : (…, h, n_q, d_k), K : (…, g, n_k, d_k), V : (…, g, n_k, d_v).  Returns Z : (…, h, n_q, d_v).
+    The axes in front may also be missing: (n, d).  g divides h: each key and value head serves h/g
+    neighbouring query heads.  causal : the last query sits at the last key, as in `causal_mask`; a query
+    with no key to read gives zeros.  Raises ValueError when a shape does not fit.
+    """
+    Q, K = array("Q", Q, ("n_q", "d_k"), stacked=True), array("K", K, ("n_k", "d_k"), stacked=True)
+    V = array("V", V, ("n_k", "d_v"), stacked=True)
+    same_size("d_k", ("Q", Q), ("K", K))
+    same_size("n_k", ("K", K), ("V", V), axis=(-2, -2))
+    if Q.ndim > 2 and K.shape[-3] and K.shape[-3] != Q.shape[-3]:
+        K, V = (np.repeat(M, Q.shape[-3] // M.shape[-3], axis=-3) for M in (K, V))
+    S = scaled_scores(Q, K)                                 # (…, h, n_q, n_k)
+    A = attention_weights(S, causal_mask(*S.shape[-2:])) if causal else softmax(S)
+    return A @ V                                            # (…, h, n_q, n_k) @ (…, h, n_k, d_v)
