@@ -5,6 +5,7 @@ import pytest
 
 from helpers import tiny_model
 from helpers.kv_cache import KVCache
+from helpers.sampling import next_probabilities
 from helpers.tiny_model import corpus, measure, train
 from helpers.tiny_model.corpus import (
     FRUITS,
@@ -512,6 +513,73 @@ def test_generating_too_much_or_too_little_is_named(model, cache):
         model.generate("i love", -1, cache=cache)
     with pytest.raises(ValueError, match="chunk must be at least 1, got 0"):
         model.generate("i love", 1, cache=cache, chunk=0)
+
+
+# ---- generating, with words drawn
+
+SETTINGS = [{}, {"temperature": 2.0}, {"temperature": 0.7, "top_k": 4}, {"temperature": 1.5, "top_p": 0.8}]
+
+
+def drawn(model, text, n_new, seed, **how):
+    return model.generate(text, n_new, rng=np.random.default_rng(seed), **how)
+
+
+@pytest.mark.parametrize("how", SETTINGS)
+def test_drawn_words_follow_the_distribution_step_by_step(model, how):
+    """Two words after "i love": how often each pair comes, against the product of its probabilities."""
+    def exact(words):
+        logits = model.run(words).logits
+        logits[-1, WORD_TO_ID["<bos>"]] = -np.inf
+        return next_probabilities(logits, **how)                                        # (V,)
+
+    m, start, rng = 4000, model.tokens("i love"), np.random.default_rng(5)
+    p, counts = np.zeros((2, len(VOCAB), len(VOCAB)))
+    for i, share in enumerate(exact(start)):
+        p[i] = share * exact([*start, VOCAB[i]]) if share else 0
+    for _ in range(m):
+        one, two = model.generate(start, 2, rng=rng, **how)[-2:]
+        counts[WORD_TO_ID[one], WORD_TO_ID[two]] += 1
+    assert not counts[p == 0].any()
+    common = p * m > 5
+    error = (counts - p * m)[common] / np.sqrt(p * m * (1 - p))[common]
+    assert common.sum() > 3 and np.abs(error).max() < 4.5 and np.sqrt((error**2).mean()) < 1.5
+
+
+@pytest.mark.parametrize("how", SETTINGS)
+def test_a_seed_draws_the_same_words_with_and_without_the_cache_and_another_seed_others(model, how):
+    written = drawn(model, "i love", 30, seed=3, **how)
+    assert written == drawn(model, "i love", 30, seed=3, **how)
+    assert written == drawn(model, "i love", 30, seed=3, cache=False, **how)
+    assert written[:3] == ["<bos>", "i", "love"] and len(written) == 33
+    assert written != drawn(model, "i love", 30, seed=4, **how)
+
+
+def test_temperature_0_and_top_k_1_are_greedy(model):
+    for text in STARTS:
+        greedy = model.generate(text, 20)
+        assert greedy == drawn(model, text, 20, seed=0, temperature=0)
+        assert greedy == drawn(model, text, 20, seed=0, temperature=9.0, top_k=1)
+
+
+def test_the_beginning_of_a_text_is_never_written_again(model):
+    """At a great temperature every word is as likely as any other, and "<bos>" would come in one of 45."""
+    words = [word for seed in range(20) for word in drawn(model, "", 39, seed, temperature=1e6)[1:]]
+    assert "<bos>" not in words and set(words) == set(VOCAB) - {"<bos>"}
+    assert "<bos>" not in model.generate("", 39)[1:]
+    eager = from_arrays({**to_arrays(model), "W_t": np.zeros_like(model.W_t)})         # all logits 0, a tie
+    assert eager.generate("i", 2) == eager.generate("i", 2, cache=False) == ["<bos>", "i", "<unk>", "<unk>"]
+
+
+@pytest.mark.parametrize(("how", "error", "message"), [
+    ({"temperature": 0.5}, ValueError, r"needs a generator: rng=np.random.default_rng\(0\); without it the"),
+    ({"top_k": 3}, ValueError, "top_k and top_p are for drawing words, which needs a generator"),
+    ({"top_p": 0.9}, ValueError, "top_k and top_p are for drawing words, which needs a generator"),
+    ({"rng": 3}, TypeError, "rng must be a NumPy generator .* got 3"),
+    ({"rng": np.random.default_rng(0), "temperature": -1}, ValueError, "at least 0 and finite, got -1"),
+])
+def test_wrong_settings_for_drawing_are_named(model, how, error, message):
+    with pytest.raises(error, match=message):
+        model.generate("i love", 1, **how)
 
 
 # ---- bad input

@@ -2,7 +2,8 @@
 
 Read `TinyModel.run`: embed, two layers of (norm, attend, add), a norm, the vocabulary. What it computes on
 the way is kept in a `Trace`, so that a notebook can look at any of it. `TinyModel.generate` writes on, with
-the keys and values of the past kept (notebook 06) or everything computed again.
+the keys and values of the past kept (notebook 06) or everything computed again, always the likeliest word or
+one that is drawn (notebook 08).
 """
 
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from helpers.attention import attention_weights, causal_mask, scaled_scores, sof
 from helpers.embeddings import embed, token_ids
 from helpers.kv_cache import KVCache
 from helpers.multi_head import layer_norm, merge_heads, split_heads
+from helpers.sampling import sample_next
 
 WEIGHTS = Path(__file__).with_name("weights.npz")
 
@@ -193,15 +195,20 @@ class TinyModel:
                                  f"layer {number} holds {cache.n_tokens}")
         return caches[0].n_tokens
 
-    def generate(self, text, n_new, cache=True, chunk=None):
-        """Write on: n_new more words, each the likeliest (greedy).
+    def generate(self, text, n_new, cache=True, chunk=None, rng=None, temperature=1.0, top_k=None,
+                 top_p=None):
+        """Write on: n_new more words, each the likeliest (greedy) or, with an rng, drawn by `sample_next`.
 
         text : a string of known words, or a list of them.  cache : keep keys and values; without, every step
         runs over the whole text again.  chunk : how many tokens of `text` the cache reads at a time; all of
-        them by default.
+        them by default.  rng, temperature, top_k, top_p : as in `sample_next`. "<bos>" is never written: it
+        opens a text and does not come again.
         Returns the list of words, "<bos>" and `text` included.  Raises ValueError when text and new words
-        exceed n_max.
+        exceed n_max, or for a setting without an rng, and what `sample_next` raises.
         """
+        if rng is None and (temperature, top_k, top_p) != (1.0, None, None):
+            raise ValueError("temperature, top_k and top_p are for drawing words, which needs a generator: "
+                             "rng=np.random.default_rng(0); without it the likeliest word is written")
         words, n_new = self.tokens(text), count("n_new", n_new)
         chunk = len(words) if chunk is None else count("chunk", chunk, least=1)
         if len(words) + n_new > self.n_max:
@@ -215,7 +222,10 @@ class TinyModel:
                 n_kept = len(words)
             else:
                 trace = self.run(words)
-            words.append(trace.top(1)[0][0])
+            logits = trace.logits[-1:]                                 # (1, V)
+            logits[0, self.vocab.index("<bos>")] = -np.inf
+            how = temperature, top_k, top_p
+            words.append(self.vocab[logits.argmax() if rng is None else sample_next(logits, rng, *how)])
         return words
 
 
