@@ -1,8 +1,10 @@
 """The exercises of the course: every one keeps the contract and its own promises."""
 
 import ast
+import contextlib
 import doctest
 import inspect
+import io
 import re
 from functools import cache
 from pathlib import Path
@@ -12,9 +14,20 @@ import nbformat
 import numpy as np
 import pytest
 
-from helpers import attention, embeddings, kv_cache, low_rank, multi_head, tiny_model
+from helpers import (
+    attention,
+    cost,
+    embeddings,
+    kv_cache,
+    kv_sharing,
+    low_rank,
+    multi_head,
+    sampling,
+    tiny_model,
+)
 from helpers.checks import run
 from helpers.exercise_notebooks import BEGIN, END, STUB, check, exercise, stub
+from helpers.tiny_model import corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -41,6 +54,10 @@ CONTRACT = {
     "6.1": "kv_cache_step(x, W_q, W_k, W_v, cache)",
     "6.2": "generate_with_cache(prompt_ids, n_new, model)",
     "6.3": "cache_bytes(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=2, batch=1)",
+    "7.1": "grouped_query_attention(Q, K, V)",
+    "7.2": "latent_attention(X, W_q, W_down, W_up_k, W_up_v, n_heads)",
+    "8.1": "sample_next(logits, rng, temperature=1.0, top_k=None, top_p=None)",
+    "9.1": "attention_flops(n, d_model, n_heads)",
 }
 NAMES = [signature.split("(")[0] for signature in CONTRACT.values()]
 FILES = sorted(path.name for path in (ROOT / "solutions").glob("*.ipynb"))
@@ -64,8 +81,14 @@ def cells(role, notebook=None):
 
 def helper(name):
     """The course's own function of that name."""
-    modules = (embeddings, attention, multi_head, low_rank, kv_cache)
+    modules = (embeddings, attention, multi_head, low_rank, kv_cache, kv_sharing, sampling, cost)
     return next(vars(module)[name] for module in modules if name in vars(module))
+
+
+def parameters(name):
+    """The names of what the reader's function takes."""
+    signature = next(signature for signature in CONTRACT.values() if signature.startswith(f"{name}("))
+    return [argument.arg for argument in ast.parse(f"def {signature}: pass").body[0].args.args]
 
 
 @cache
@@ -122,7 +145,10 @@ def test_signatures_are_those_of_the_contract_and_of_the_helpers(number, signatu
     for source in (cells("answer")[name], stub(cells("answer")[name])):
         (function,) = ast.parse(source).body                # one function in a cell, and nothing else
         assert f"{function.name}({ast.unparse(function.args)})" == signature
-    assert f"{name}{inspect.signature(helper(name))}" == signature
+    course = inspect.signature(helper(name)).parameters      # it may take more, and then does without it
+    asked = [p for p in course.values() if p.name in parameters(name)]
+    assert f"{name}{inspect.Signature(asked)}" == signature
+    assert all(p.default is False for p in list(course.values())[len(asked):])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -131,7 +157,7 @@ def test_stub_is_a_docstring_and_the_line_to_be_replaced(name):
     assert text.endswith(f'    """\n    {STUB}')
     docstring = ast.get_docstring(ast.parse(text).body[0])
     assert "Returns" in docstring
-    for parameter in inspect.signature(helper(name)).parameters:
+    for parameter in parameters(name):
         assert re.search(rf"\b{parameter}\b", docstring) or parameter == "base"
 
 
@@ -153,7 +179,7 @@ def test_statement_gives_the_shapes_in_a_table(name):
     table = [line for line in cells("statement")[name].split("\n") if line.startswith("|")]
     assert table[0].startswith("| in |") and "| out |" in table[0]
     assert len({line.count("|") for line in table}) == 1
-    for parameter in inspect.signature(helper(name)).parameters:
+    for parameter in parameters(name):
         assert any(f"`{parameter}`" in line for line in table)
 
 
@@ -250,6 +276,32 @@ def test_cache_example_is_one_too_large_for_32_bits():
     assert (len(model.layers), model.n_heads, model.d_k, model.d_v) == (2, 4, 12, 12)
 
 
+def test_head_1_of_the_groups_example_would_read_otherwise_in_any_other_order():
+    Q, K = np.array([[[0], [0]], [[1], [0]]] * 2), np.array([[[0], [50]], [[50], [0]]])
+    V = np.array([[[1], [3]], [[10], [30]]])
+    dealt = attention.softmax(Q @ np.tile(K, (2, 1, 1)).swapaxes(1, 2)) @ np.tile(V, (2, 1, 1))
+    assert dealt[1, 0].round(2) == 10 and kv_sharing.grouped_query_attention(Q, K, V)[1, 0].round(2) == 3
+
+
+def test_sampling_example_tells_top_p_of_what_is_left_from_top_p_of_all():
+    logits = np.log([[0.7, 0.1, 0.1, 0.1], [0.1, 0.5, 0.1, 0.3]])
+    np.testing.assert_allclose(sampling.next_probabilities(logits, top_k=2), [0, 0.625, 0, 0.375])
+    np.testing.assert_allclose(sampling.next_probabilities(logits, top_p=0.6), [0, 0.625, 0, 0.375])
+    np.testing.assert_allclose(sampling.next_probabilities(logits, top_k=2, top_p=0.6), [0, 1, 0, 0])
+
+
+@pytest.mark.parametrize("how", [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_k": 9}, {"top_p": 0.7},
+                                 {"top_p": 1}, {"temperature": 2, "top_k": 4, "top_p": 0.55}])
+def test_sample_next_draws_from_the_distribution_of_the_course(how):
+    logits = np.log([[0.5, 0.1, 0.1, 0.1, 0.2], [0.1, 0.25, 0.1, 0.4, 0.15]])
+    rng = np.random.default_rng(0)
+    drawn = [solved()["sample_next"](logits, rng, **how) for _ in range(4000)]
+    p = sampling.next_probabilities(logits, **how)
+    counts = np.bincount(drawn, minlength=5)
+    assert not counts[p == 0].any()
+    assert np.abs(counts / 4000 - p).max() < 4 * 0.5 / 4000 ** 0.5
+
+
 # The solutions
 
 @pytest.mark.parametrize("name", NAMES)
@@ -287,6 +339,21 @@ def test_exercises_are_those_of_the_solutions():
 
 
 # What the pictures after the exercises say of the trained model
+
+def see(cell_id, file, name, **instead):
+    """Run a "see what you made" cell on the solutions: (what it gives to a figure, what it prints)."""
+    given, printed = [], io.StringIO()
+
+    def draw(*arguments, **_):
+        given.append(arguments)
+    namespace = solved()[name].__globals__ | {
+        "display": lambda picture: None,
+        "figures": SimpleNamespace(lines=draw, bars=draw),
+        "run": lambda *_: SimpleNamespace(passed=True)} | instead
+    with contextlib.redirect_stdout(printed):
+        exec(next(cell.source for cell in solution(file).cells if cell.id == cell_id), namespace)
+    return given, printed.getvalue()
+
 
 def test_words_with_the_same_job_are_the_closest_pairs():
     model = tiny_model.load()
@@ -362,6 +429,47 @@ def test_the_bars_of_the_cache_are_those_of_their_title():
     assert kib["Llama 3 70B"] < kib["Llama 2 7B"] and set(kib) == set(models)
     sharing = {name for name, (_, n_heads, n_kv_heads, _) in models.items() if n_kv_heads < n_heads}
     assert sharing == {name for name in models if "Llama 3" in name}
+
+
+def test_the_cats_still_sleep_when_heads_share_but_the_model_is_less_sure():
+    printed = see("groups-picture", "07_sharing_keys_and_values.ipynb", "grouped_query_attention")[1]
+    assert re.findall(r"sets of keys and values: (\d) → (\w+)", printed) == [(g, "sleep") for g in "421"]
+    own, two, one = (float(p) for p in re.findall(r"\d\.\d\d", printed))
+    assert own > 0.99 and two < 0.7 and one < 0.6
+
+
+def test_16_numbers_a_token_do_and_8_do_not():
+    given, _ = see("latents-picture", "07_sharing_keys_and_values.ipynb", "latent_attention")
+    ((x, curves, title, *_),) = given
+    assert title == "16 numbers a token serve these two words as well as 48, 8 do not"
+    for curve in curves.values():
+        at = dict(zip(x, curve, strict=True))
+        assert at[48] > 0.99 and min(at[r] for r in range(16, 49, 4)) > at[48] - 0.02 and at[8] < 0.9
+    model = tiny_model.load()
+    assert model.n_heads * (model.d_k + model.d_v) == 96     # what a layer keeps a token
+
+
+def test_stories_are_the_readers_own_and_the_hot_one_leaves_the_grammar():
+    printed = see("stories-picture", "08_logits_and_sampling.ipynb", "sample_next")[1].split("\n")
+    stories = {how: text.strip() for how, text in zip(printed[::2], printed[1::2], strict=False)}
+    assert list(stories) == ["temperature 0", "temperature 1", "temperature 3", "temperature 3, top_k 3",
+                             "temperature 3, top_p 0.6"]
+    grammar = corpus.grammar()
+    for how, text in stories.items():
+        with pytest.raises(ValueError) if how == "temperature 3" else contextlib.nullcontext():
+            grammar.next_words(text)                         # raises outside the grammar
+    drawn = see("stories-picture", "08_logits_and_sampling.ipynb", "sample_next",
+                sample_next=lambda logits, rng, **how: 2)[1]
+    assert drawn.count("anna loves apples . . .") == len(stories)
+
+
+def test_work_of_a_doubled_text_goes_from_two_to_four_times_and_passes_three_on_the_way():
+    pictures, printed = see("doubling-picture", "09_context_length.ipynb", "attention_flops")
+    ((x, curves, title, *_),) = pictures
+    assert title == "A text twice as long takes 2 times the work at first, 4 times in the end"
+    for curve in curves.values():
+        assert list(curve) == sorted(curve) and 2 <= curve[0] < 2.2 and 3.9 < curve[-1] <= 4
+    assert re.findall(r"it is (\S+)", printed) == ["3.00", "3.00"]
 
 
 @pytest.mark.parametrize(("form", "drawn"), [
