@@ -12,7 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import figures
-from helpers.figures import cache_sizes, cache_step, flow, head_grid, head_sum, heads, style, value_rank
+from helpers.figures import (
+    cache_sizes,
+    cache_step,
+    flow,
+    head_grid,
+    head_sum,
+    heads,
+    next_word,
+    style,
+    value_rank,
+)
 from helpers.figures.charts import ticks
 from helpers.figures.words import number, numbered, short_number, shorten, table, width, wrap
 
@@ -27,6 +37,9 @@ PARTS = A[-1][:, None] * rng.normal(size=(11, 12))
 SUM = (rng.normal(size=(4, 12)), rng.normal(size=(48, 48)), rng.normal(size=(4, 48)))
 RANKS = (np.arange(12, 0, -1) / 12, np.arange(12, -1, -1) / 12, [96 * i for i in range(13)],
          {"this head cut": np.linspace(0.8, 0.7, 13), "all heads cut": np.linspace(1.9, 0.7, 13)})
+NEXT = [next_word.Line(f"word{i}", -i / 2, 0.5**i, 0.4**i, 1 - 0.4**i, i < 4,
+                       "kept" if i < 4 else "cut by top-k", 0.4**i, 100 * i) for i in range(1, 12)]
+NEXT.append(next_word.Line("334 others, 20 kept", None, 1, 1, None, True, "partly kept", 1, 1000))
 
 PICTURES = {
     "weights": lambda: figures.matrix(A, "Who reads whom", WORDS, WORDS, mark=[10, (10, 3)]),
@@ -80,6 +93,9 @@ PICTURES = {
         [("MHA: each head", "2 · 60 layers · 128 KV heads · d_head 128 · 131 072 tokens · 4 bytes · batch 64",
           65970697666560, 7864320, False),
          ("Latent: d_c + d_r", "60 layers · (d_c 512 + d_r 64)", 1159641169920, 138240, True)], "Two", "N"),
+    "next word": lambda: next_word.next_word(NEXT, 0.7, 1000, "Some words are cut", "A note"),
+    "next word, long": lambda: next_word.next_word(
+        [next_word.Line("a" * 60, -1000.0, 1, 1, 1.0, True, "kept", 1, 0)], 0, 0, "No draws"),
     "flow of six heads": lambda: flow.multi_head(np.zeros((40, 60)), 6, 10, "Six heads"),
 }
 

@@ -8,11 +8,11 @@ wires: the model computes, `figures` draws. Without a running kernel its cell sh
 and where no picture can be shown, the numbers as text.
 """
 
-from helpers.explorers import caches, many_heads, one_head, one_layer, ranks
+from helpers.explorers import caches, drawing_words, many_heads, one_head, one_layer, ranks
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
-__all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "concat_or_sum", "heads", "rank", "similarity",
-           "step_through", "value_reading"]
+__all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "concat_or_sum", "heads", "rank", "sampling",
+           "similarity", "step_through", "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -66,3 +66,11 @@ def cache_calculator(model="Llama 3 8B", n_tokens=8192, batch=1, bytes_per_value
     n_kv_heads : of the groups, as published by default.
     """
     return caches.CacheCalculator(model, n_tokens, batch, bytes_per_value, n_kv_heads)
+
+
+def sampling(text="i love", temperature=1.0, top_k=None, top_p=None, seed=0, draws=100):
+    """Logits after the last word through temperature, top-k and top-p, in this order, to seeded draws.
+
+    The settings are those of `helpers.sampling.next_probabilities`; draws : how many to begin with.
+    """
+    return drawing_words.Sampling(text, temperature, top_k, top_p, seed, draws)

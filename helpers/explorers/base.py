@@ -14,6 +14,7 @@ from helpers.figures.words import numbered
 
 SENTENCE = "anna loves apples . ben loves pears . she eats"
 LAYER, HEAD = 1, 3           # the head that goes from "eats" to the fruit of its subject
+SLIDERS = (widgets.IntSlider, widgets.FloatSlider, widgets.SelectionSlider)
 VIEW = "application/vnd.jupyter.widget-view+json"
 CSS = live_css() + """
 .sa-picture{overflow-x:auto}
@@ -49,7 +50,7 @@ class Explorer:
         """Lay out the controls, a list of them for each line, and draw for the first time."""
         lines = []
         self.choices = [c for row in rows for c in row if isinstance(c, widgets.ToggleButtons)]
-        self.sliders = [c for row in rows for c in row if isinstance(c, widgets.IntSlider)]
+        self.sliders = [c for row in rows for c in row if isinstance(c, SLIDERS)]
         for row in (*rows, [self.larger, self.in_words]):
             lines.append(widgets.HBox(row).add_class("sa-controls"))
             for control in row:
@@ -66,7 +67,7 @@ class Explorer:
     def state_in_words(self):
         """What is chosen, for those who do not see the pressed buttons."""
         return ", ".join([f"{c.description} {c.label}" for c in self.choices]
-                         + [f"{c.description} {c.value}" for c in self.sliders])
+                         + [f"{c.description} {shown(c)}" for c in self.sliders])
 
     def changed(self, change):
         """A control has a new value."""
@@ -178,11 +179,18 @@ def choice(name, values, value, labels=None):
                                  tooltips=[f"{name} {label}" for label in labels])
 
 
-def slider(name, last, value, tooltip):
-    """A slider from 0 to `last`. Raises ValueError when `value` lies outside."""
-    if value not in range(last + 1):
-        raise ValueError(f"{name} must be one of 0 … {last}, got {value!r}")
-    return widgets.IntSlider(value, 0, last, description=name, tooltip=tooltip)
+def slider(name, last, value, tooltip, first=0):
+    """A slider from `first` to `last`. Raises ValueError when `value` lies outside."""
+    if value not in range(first, last + 1):
+        raise ValueError(f"{name} must be one of {first} … {last}, got {value!r}")
+    return widgets.IntSlider(value, first, last, description=name, tooltip=tooltip)
+
+
+def shown(slider):
+    """The value of a slider as it stands beside it."""
+    if isinstance(slider, widgets.SelectionSlider):
+        return slider.label
+    return f"{slider.value:.2f}" if isinstance(slider, widgets.FloatSlider) else str(slider.value)
 
 
 def stepper(control, back="◀ back", on="next ▶", what="step"):
