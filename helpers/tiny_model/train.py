@@ -1,6 +1,6 @@
 """Train the tiny model from nothing: python -m helpers.tiny_model.train
 
-Read `initial_weights`, `AdamW`, `one_cycle`, then `train`, which is the loop; the gradients are in
+Read `initial_weights`, `AdamW`, `one_cycle`, then `train` and its loop, `descend`; the gradients are in
 `gradients`. NumPy only, one seed for everything. The run prints how it goes and what the model has learned.
 
 Two things are done for the sake of what comes after. One word in a hundred of what the model reads (never
@@ -95,21 +95,32 @@ def train(seed=SEED, steps=STEPS, batch=BATCH, show=print):
     """A trained TinyModel and its losses, one a step.  show : called with each line of progress, or None."""
     rng = np.random.default_rng(seed)
     row, w = flatten(initial_weights(rng))
+    losses = descend(row, w, lambda *words: loss_and_gradients(w, *words, N_HEADS), rng, steps, batch,
+                     show=show)
+    return from_arrays(w | {"vocab": np.array(VOCAB), "n_heads": np.array(N_HEADS)}), losses
+
+
+def descend(row, w, slope, rng, steps, batch, peak=PEAK_RATE, show=print):
+    """Change the weights, step by step, so that the loss falls.  Returns the losses, one a step.
+
+    row, w : the weights as `flatten` gives them; row is changed in place.  slope : a function of read,
+    targets, asked, (batch, n) each, that gives the loss and its gradient, a dict of the names of w.
+    """
     stories = grammar(held_out=False).stories(steps * batch, N_MAX + 1, rng)
     optimiser, losses, start = AdamW(w), [], time.perf_counter()
     for step in range(steps):
         ids, new_fruit = (x[step * batch:(step + 1) * batch] for x in (stories.ids, stories.new_fruit))
         read, targets, asked = ids[:, :-1].copy(), ids[:, 1:], ~new_fruit[:, 1:]            # (batch, n)
         read[:, 1:][rng.random((batch, N_MAX - 1)) < UNKNOWN] = WORD_TO_ID["<unk>"]
-        loss, gradients = loss_and_gradients(w, read, targets, asked, N_HEADS)
+        loss, gradients = slope(read, targets, asked)
         gradient = np.concatenate([gradients[name].ravel() for name in w])
         gradient *= min(1, CLIP / np.linalg.norm(gradient))
-        optimiser.step(row, gradient, one_cycle(step, steps))
+        optimiser.step(row, gradient, one_cycle(step, steps, peak))
         losses.append(loss)
         if show and ((step + 1) % 100 == 0 or step + 1 == steps):
             left = (time.perf_counter() - start) / (step + 1) * (steps - step - 1)
             show(f"step {step + 1:5d} of {steps}   loss {np.mean(losses[-100:]):.3f}   {left:4.0f} s left")
-    return from_arrays(w | {"vocab": np.array(VOCAB), "n_heads": np.array(N_HEADS)}), losses
+    return losses
 
 
 def positive(text):
@@ -146,14 +157,21 @@ def main(arguments=None):
     return int(bool(lacks))
 
 
-if __name__ == "__main__":
-    # The matrices are small: two threads mostly wait for each other, on a busy machine for minutes. NumPy
-    # reads the number of threads when it is imported, which is past: hence a process of its own.
-    one_thread = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1"}
+def one_thread(main):
+    """Run `main` as a command, in a process with one thread for matrix products, and exit with its status.
+
+    The matrices are small: two threads mostly wait for each other, on a busy machine for minutes. NumPy reads
+    the number of threads when it is imported, which is past: hence a process of its own.
+    """
+    wanted = {"OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "VECLIB_MAXIMUM_THREADS": "1"}
     try:
-        if one_thread.keys() & os.environ.keys():
+        if wanted.keys() & os.environ.keys():
             sys.exit(main())
-        command = [sys.executable, "-m", "helpers.tiny_model.train", *sys.argv[1:]]
-        sys.exit(subprocess.call(command, env=os.environ | one_thread))
+        command = [sys.executable, "-m", sys.modules["__main__"].__spec__.name, *sys.argv[1:]]
+        sys.exit(subprocess.call(command, env=os.environ | wanted))
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+if __name__ == "__main__":
+    one_thread(main)
