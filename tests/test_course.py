@@ -50,6 +50,7 @@ version = "1"
 dependencies = ["standin-a>=1"]
 [project.optional-dependencies]
 test = ["pytest>=8"]
+model = ["standin-b>=1"]
 """
 
 

@@ -44,7 +44,7 @@ def declared(tests):
     spec = importlib.util.spec_from_file_location("course", ROOT / "course.py")
     course = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(course)
-    return {re.split(r"[<>=!]", line)[0] for line in course.requirements(tests)}
+    return {re.split(r"[<>=!]", line)[0] for line in course.requirements(tests, model=True)}
 
 
 def imports(source):
