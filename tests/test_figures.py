@@ -22,6 +22,7 @@ from helpers.figures import (
     next_word,
     style,
     value_rank,
+    work_curves,
 )
 from helpers.figures.charts import ticks
 from helpers.figures.words import number, numbered, short_number, shorten, table, width, wrap
@@ -96,6 +97,13 @@ PICTURES = {
     "next word": lambda: next_word.next_word(NEXT, 0.7, 1000, "Some words are cut", "A note"),
     "next word, long": lambda: next_word.next_word(
         [next_word.Line("a" * 60, -1000.0, 1, 1, 1.0, True, "kept", 1, 0)], 0, 0, "No draws"),
+    "work curves": lambda: work_curves.work_curves(
+        2**20, [2**e for e in range(6, 21)], (np.exp2(range(50, 65)), np.exp2(range(0, 30, 2))),
+        10**9, {"projections": 1e15, "MLP": 2e15, "scores": 10, "weighted sum": 10},
+        {"K and V": 1, "S, formed whole": 10**15, "S, in tiles": 0}, [("n² overtakes at", "1e9")] * 4, "t"),
+    "work curves of a short text": lambda: work_curves.work_curves(
+        1, [1, 64], ([10, 640], [1, 4096]), 10, {"scores": 1, "weighted sum": 1}, {"K and V": 1},
+        [("a", "b")], "One token", "A note"),
     "flow of six heads": lambda: flow.multi_head(np.zeros((40, 60)), 6, 10, "Six heads"),
 }
 

@@ -8,11 +8,11 @@ wires: the model computes, `figures` draws. Without a running kernel its cell sh
 and where no picture can be shown, the numbers as text.
 """
 
-from helpers.explorers import caches, drawing_words, many_heads, one_head, one_layer, ranks
+from helpers.explorers import caches, costs, drawing_words, many_heads, one_head, one_layer, ranks
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
-__all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "concat_or_sum", "heads", "rank", "sampling",
-           "similarity", "step_through", "value_reading"]
+__all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "concat_or_sum", "context_cost", "heads",
+           "rank", "sampling", "similarity", "step_through", "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -74,3 +74,12 @@ def sampling(text="i love", temperature=1.0, top_k=None, top_p=None, seed=0, dra
     The settings are those of `helpers.sampling.next_probabilities`; draws : how many to begin with.
     """
     return drawing_words.Sampling(text, temperature, top_k, top_p, seed, draws)
+
+
+def context_cost(model="GPT-3", n=2048, d_model=None, layers=None, n_heads=None, mlp=True, causal=False):
+    """Move n and the sizes; see what grows with n², where it overtakes the rest, and what tiles save.
+
+    d_model, layers, n_heads : sizes of the reader's own, in place of the model's; then the MLP is 4 · d_model
+    wide.  mlp : whether it is counted.  causal : whether only the pairs that may be read are.
+    """
+    return costs.ContextCost(model, n, d_model, layers, n_heads, mlp, causal)

@@ -1,0 +1,121 @@
+"""What the length of a text costs: `ContextCost`."""
+
+import ipywidgets as widgets
+
+from helpers.arrays import count
+from helpers.cost import activation_bytes, crossover, layer_flops
+from helpers.explorers.base import Explorer, choice, slider
+from helpers.figures.words import number, spaced
+from helpers.figures.work_curves import flops_text, percent, work_curves
+from helpers.published_models import PUBLISHED
+
+OWN = "own sizes"
+MODELS = {name: sizes for name, sizes in PUBLISHED.items() if sizes.d_ff}
+LENGTHS = [2**e for e in range(6, 21)]
+WIDTHS = (256, 512, 768, 1024, 2048, 4096, 8192, 16384)
+HEAD = 64                    # the width of a head to begin with, where sizes are the reader's own
+TILE = 128                   # queries, and keys, in a tile of S
+VALUE = 2                    # bytes a number
+PARTS = ("projections", "MLP", "scores", "weighted sum")
+
+
+class ContextCost(Explorer):
+    """The work of a layer and what it holds, by the length of the text and the sizes of the model."""
+
+    def __init__(self, model, n, d_model, layers, n_heads, mlp, causal):
+        super().__init__()
+        own = {"d_model": d_model, "layers": layers, "n_heads": n_heads}
+        own = {name: count(name, size, least=1) for name, size in own.items() if size is not None}
+        self.model = choice("model", [*MODELS, OWN], model)
+        m = MODELS.get(model) or MODELS["GPT-3"]
+        if own:
+            self.model.value = OWN
+        d_model = own.get("d_model", m.n_heads * m.d_head)
+        n_heads = own.get("n_heads", self.usual_heads(d_model) if "d_model" in own else m.n_heads)
+        widths = sorted({*WIDTHS, *(m.n_heads * m.d_head for m in MODELS.values()), d_model})
+        n = count("n", n, least=1)
+        self.n = pick("n", sorted({*LENGTHS, n}), n, "tokens in the text")
+        self.d_model = pick("d_model", widths, d_model, "numbers for a token")
+        self.n_heads = pick("heads", self.heads_of(d_model, n_heads), n_heads, "heads in a layer")
+        self.layers = slider("layers", max(128, own.get("layers", 1)), own.get("layers", m.n_layers),
+                             "layers of the model", first=1)
+        self.mlp = choice("counted", (True, False), bool(mlp), ["attention and MLP", "attention alone"])
+        self.causal = choice("pairs", (False, True), bool(causal), ["all", "those that may be read"])
+        self.assemble([self.model], [self.n], [self.d_model, self.n_heads, self.layers],
+                      [self.mlp, self.causal])
+
+    @staticmethod
+    def heads_of(d_model, n_heads=None):
+        """Numbers of heads that share d_model evenly, heads of 8 to 256 numbers; and the one given."""
+        if n_heads and d_model % n_heads:
+            raise ValueError(f"n_heads must divide d_model, got {n_heads} and {d_model}")
+        usual = {h for h in range(1, d_model + 1) if d_model % h == 0 and 8 <= d_model // h <= 256}
+        return sorted(usual | {n_heads or 1} if n_heads or not usual else usual)
+
+    def usual_heads(self, d_model):
+        """How many heads make each of them about HEAD wide."""
+        return min(self.heads_of(d_model), key=lambda h: abs(d_model / h - HEAD))
+
+    def changed(self, change):
+        owner = change["owner"]
+        if self.still or owner not in (self.model, self.d_model, self.n_heads, self.layers):
+            super().changed(change)
+            return
+        with self.together():
+            m = MODELS.get(self.model.value)
+            if owner is not self.model:
+                self.model.value = OWN
+            elif m:
+                self.d_model.value, self.layers.value = m.n_heads * m.d_head, m.n_layers
+            if owner is self.d_model or owner is self.model and m:
+                h = m.n_heads if owner is self.model else self.usual_heads(self.d_model.value)
+                self.n_heads.options = options(self.heads_of(self.d_model.value, h))
+                self.n_heads.value = h
+
+    def picture(self):
+        n, d_model, h, layers = (c.value for c in (self.n, self.d_model, self.n_heads, self.layers))
+        m, mlp, causal = MODELS.get(self.model.value), self.mlp.value, self.causal.value
+        kept = m.n_kv_heads if m else h
+        d_ff = (m.d_ff if m else 4 * d_model) if mlp else 0
+        sizes = dict(n_kv_heads=kept, d_ff=d_ff, gated=bool(m and m.gated), causal=causal)
+        lengths = [length for _, length in self.n.options]
+        flops = [layer_flops(at, d_model, h, **sizes) for at in lengths]
+        weights, pairs = ([sum(part[name] for name in names) for part in flops]
+                          for names in (("projections", "MLP"), ("scores", "weighted sum")))
+        overtakes = crossover(d_model, h, **sizes)
+        parts = {name: flops[lengths.index(n)][name] for name in PARTS if mlp or name != "MLP"}
+        share = percent(pairs[lengths.index(n)] / sum(parts.values()))
+        whole = activation_bytes(n, d_model, h, kept, bytes_per_value=VALUE)
+        tiles = h * VALUE * (min(n, TILE) ** 2 + 2 * n)
+        held = {"K and V": whole["K and V"], "S, formed whole": whole["S"], "S, in tiles": tiles}
+        facts = [("n² overtakes at", f"{spaced(overtakes)} tokens"), ("share of the n² work now", share),
+                 (f"FLOPs of {'the layer' if layers == 1 else f'all {layers} layers'}",
+                  flops_text(layers * sum(parts.values()))),
+                 ("S in tiles takes", times_less(whole["S"] / tiles))]
+        name = self.model.value if m else f"d_model {spaced(d_model)}"
+        title = f"{name}: at {spaced(n)} tokens n² is {share} of the work, at {spaced(overtakes)} half of it"
+        inner = f"MLP {spaced(d_ff)} wide{', gated' if m and m.gated else ''}" if mlp else "MLP not counted"
+        own = "" if kept == h else f", {kept} of keys and values"
+        note = (f"{h} heads of {d_model // h}{own}; {inner}. Dashed: n now; dotted: where the lines meet. "
+                f"n²: scores and weighted sum. In tiles: {TILE} × {TILE} scores a head at a time and, for "
+                f"each query, a maximum and a sum. {VALUE} bytes a number.")
+        if m:
+            note += f" Sizes: {m.source}."
+        return work_curves(n, lengths, (weights, pairs), overtakes, parts, held, facts, title, note)
+
+
+def times_less(times):
+    """How many times less, where it is less."""
+    if times <= 1:
+        return "no less"
+    return f"{number(times, 1) if times < 10 else spaced(round(times))} times less"
+
+
+def options(values):
+    """Numbers as the choices of a slider."""
+    return [(spaced(v), v) for v in values]
+
+
+def pick(name, values, value, tooltip):
+    """A slider over `values`."""
+    return widgets.SelectionSlider(options=options(values), value=value, description=name, tooltip=tooltip)
