@@ -1,0 +1,337 @@
+"""The forward pass of SmolLM2-135M, on the functions of `helpers` or on yours.
+
+Read `SmolLM2.layer`: norm, attention, add; norm, MLP, add; thirty times. Then `forward` (embed, the layers, a
+last norm), `logits`, `generate` and `Chat`. `run` keeps what a notebook wants to look at. New against the
+tiny model are `rms_norm`, `swiglu`, and positions that are turned into queries and keys (`rope`).
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from helpers.arrays import count
+from helpers.kv_cache import KVCache
+from helpers.smollm2.functions import Functions
+from helpers.smollm2.tokenizer import Tokenizer, open_tokenizer
+from helpers.smollm2.weights import Weights, default_folder, open_weights
+
+CHUNK = 256                       # how many tokens are read at a time: bounds the memory of scores and logits
+SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
+END = "<|im_end|>"                # the mark with which an answer ends
+
+
+def rms_norm(x, gamma, eps):
+    """Each row divided by its root mean square, then scaled by gamma; no mean is subtracted, nothing added.
+
+    x : (n, d), gamma : (d,).  Returns (n, d).  Zhang & Sennrich 2019, eq. 4.
+    """
+    mean_square = (x * x).mean(axis=-1, keepdims=True)      # (n, 1)
+    return x / np.sqrt(mean_square + eps) * gamma
+
+
+def silu(z):
+    """z times its logistic sigmoid, element by element; written with tanh, which cannot overflow."""
+    return z * (0.5 + 0.5 * np.tanh(0.5 * z))
+
+
+def swiglu(x, W_gate_up, W_down):
+    """The MLP: silu(x W_gate) lets through what it will of x W_up; W_down brings it back.
+
+    x : (n, d), W_gate_up : (d, 2 * d_ff), W_gate and W_up side by side, W_down : (d_ff, d).  Returns (n, d).
+    Shazeer 2020, eq. 6.
+    """
+    gate, up = np.split(x @ W_gate_up, 2, axis=-1)          # (n, 2·d_ff) -> (n, d_ff) twice
+    return (silu(gate) * up) @ W_down                       # (n, d_ff) @ (d_ff, d) -> (n, d)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The weights of one head. Heads of a group share W_k and W_v."""
+
+    W_q: np.ndarray       # (d_model, d_k)
+    W_k: np.ndarray       # (d_model, d_k)
+    W_v: np.ndarray       # (d_model, d_v)
+    W_o: np.ndarray       # (d_v, d_model)  the head's rows of W_o
+
+
+@dataclass(frozen=True)
+class LayerTrace:
+    """What one layer computed for one text of n tokens."""
+
+    X: np.ndarray         # (n, d_model)  what comes in
+    N: np.ndarray         # (n, d_model)  the same after the norm: what Q, K and V are made from
+    Q: np.ndarray         # (h, n, d_k)   turned by rope
+    K: np.ndarray         # (g, n, d_k)   turned by rope
+    V: np.ndarray         # (g, n, d_v)
+    A: np.ndarray         # (h, n, n)     attention pattern, after mask and softmax
+    Z: np.ndarray         # (h, n, d_v)   what each head takes away; zeros for a head that is switched off
+    update: np.ndarray    # (n, d_model)  what attention adds to X
+    mlp: np.ndarray       # (n, d_model)  what the MLP adds to that
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What the model computed for one text."""
+
+    tokens: list          # n strings, the text of each token
+    ids: np.ndarray       # (n,)
+    layers: dict          # number of a layer -> its LayerTrace
+    X_out: np.ndarray     # (n, d_model)  after the last layer and the final norm
+
+
+@dataclass(frozen=True)
+class SmolLM2:
+    """Weights, tokenizer and the functions it runs on."""
+
+    weights: Weights
+    tokenizer: Tokenizer
+    functions: Functions
+
+    @property
+    def config(self):
+        return self.weights.config
+
+    def use(self, **functions):
+        """The same model on your functions; all weights are shared, this model stays as it is.
+
+        functions : name -> function, for example rope=my_rope. What can be replaced, and when it then runs,
+        says `helpers.smollm2.functions`; what was put in before stays in.
+        Raises ValueError for a name that cannot be replaced.
+        """
+        return SmolLM2(self.weights, self.tokenizer, Functions(**self.functions.own | functions))
+
+    def head(self, layer, head):
+        """The weights of one head, a `Head` of views."""
+        self._switched([(layer, head)])
+        c, d = self.config, self.config.d_head
+        group = head // (c.n_heads // c.n_kv_heads)
+        first = [head, c.n_heads + group, c.n_heads + c.n_kv_heads + group]     # places in W_qkv
+        W_qkv = self.weights.W_qkv[layer]
+        return Head(*(W_qkv[:, i * d:(i + 1) * d] for i in first),
+                    self.weights.W_o[layer, head * d:(head + 1) * d])
+
+    # the forward pass
+
+    def layer(self, i, X, positions, cache, off=(), need_pattern=False):
+        """One layer: X (n, d_model) to (n, d_model), and what it computed on the way, a LayerTrace."""
+        c, w, f = self.config, self.weights, self.functions
+        N = rms_norm(X, w.attention_norm[i], c.norm_eps)                        # (n, d_model)
+        heads = f.split_heads(N @ w.W_qkv[i], c.n_heads + 2 * c.n_kv_heads)     # (h + 2g, n, d_k)
+        V = heads[-c.n_kv_heads:]                                               # (g, n, d_v)
+        turned = f.rope(heads[:-c.n_kv_heads], positions, c.rope_base)          # (h + g, n, d_k)
+        Q, K = turned[:c.n_heads], turned[c.n_heads:]
+        K, V = cache.append(K, V, position=positions[0])                        # (g, all so far, d)
+        Z, A = f.attend(Q, K, V, need_pattern)                                  # (h, n, d_v)
+        if off:
+            Z = Z.copy()
+            Z[list(off)] = 0
+        update = f.merge_heads(Z) @ w.W_o[i]                                    # (n, h·d_v) -> (n, d_model)
+        M = rms_norm(X + update, w.mlp_norm[i], c.norm_eps)                     # (n, d_model)
+        mlp = swiglu(M, w.W_gate_up[i], w.W_down[i])                            # (n, d_model)
+        return X + update + mlp, LayerTrace(X, N, Q, K, V, A, Z, update, mlp)
+
+    def forward(self, ids, caches, without=(), keep=None):
+        """The tokens that follow those in the caches, through all layers and the final norm: (n, d_model).
+
+        keep : a dict that receives the LayerTrace of the layers whose numbers are its keys.
+        """
+        off, keep = self._switched(without), {} if keep is None else keep
+        start = caches[0].n_tokens
+        positions = np.arange(start, start + len(ids))
+        X = self.functions.embed(ids, self.weights.E)                           # (n, d_model)
+        for i, cache in enumerate(caches):
+            X, trace = self.layer(i, X, positions, cache, off.get(i, ()), need_pattern=i in keep)
+            if i in keep:
+                keep[i] = trace
+        return rms_norm(X, self.weights.final_norm, self.config.norm_eps)
+
+    def read(self, ids, caches, without=()):
+        """Read many tokens, some at a time; yields X_out (m, d_model) of each part."""
+        step = 1 if self.functions.one_query_at_a_time else CHUNK
+        for start in range(0, len(ids), step):
+            yield self.forward(ids[start:start + step], caches, without)
+
+    def to_vocabulary(self, X_out):
+        """(m, d_model) -> logits (m, V): the embedding matrix again, transposed."""
+        return X_out @ self.weights.E.T
+
+    def new_caches(self, n_max):
+        """An empty KVCache for each layer, with room for n_max tokens."""
+        c = self.config
+        return [KVCache(c.n_kv_heads, n_max, c.d_head) for _ in range(c.n_layers)]
+
+    # what a notebook asks for
+
+    def ids(self, text):
+        """The ids of a text, a string or ids already, (n,).
+
+        Raises TypeError or ValueError for what is neither, for no token, an unknown id or too long a text.
+        """
+        ids = self.tokenizer.encode(text) if isinstance(text, str) else np.asarray(text)
+        if ids.size and (ids.ndim != 1 or ids.dtype.kind not in "iu"):
+            raise TypeError(f"text must be a string or whole numbers of shape (n,), got {text!r}")
+        if not ids.size:
+            raise ValueError('text must hold at least one token; "<|endoftext|>" stands for the start of one')
+        if ids.min() < 0 or ids.max() >= self.config.n_vocab:
+            raise ValueError(f"every id must lie in 0 … {self.config.n_vocab - 1}, got "
+                             f"{ids.min() if ids.min() < 0 else ids.max()}")
+        self._fits(len(ids))
+        return ids.astype(np.int64)
+
+    def logits(self, text, without=()):
+        """(n, V) float32: row i says what may follow token i."""
+        ids = self.ids(text)
+        parts = self.read(ids, self.new_caches(len(ids)), without)
+        return np.concatenate([self.to_vocabulary(X_out) for X_out in parts])
+
+    def next_tokens(self, text, k=5, without=()):
+        """The k likeliest tokens to follow, as (text, probability), likeliest first."""
+        ids = self.ids(text)
+        for X_out in self.read(ids, self.new_caches(len(ids)), without):        # noqa: B007  the last counts
+            pass
+        z = self.to_vocabulary(X_out[-1:])[0].astype(np.float64)                # (V,)
+        p = np.exp(z - z.max())
+        best = np.argsort(-z, kind="stable")[:k]
+        return [(self.tokenizer.decode([i]), float(p[i] / p.sum())) for i in best]
+
+    def losses(self, text, without=()):
+        """How surprised the model is by each token but the first, (n - 1,) float64, in nats.
+
+        without : (layer, head) pairs to switch off.
+        """
+        ids = self.ids(text)
+        found, start = [], 0
+        for X_out in self.read(ids, self.new_caches(len(ids)), without):
+            z = self.to_vocabulary(X_out).astype(np.float64)                    # (m, V)
+            top = z.max(axis=-1)
+            log_total = top + np.log(np.exp(z - top[:, None]).sum(axis=-1))     # (m,)
+            right = ids[start + 1:start + 1 + len(z)]                           # the last has none to come
+            found.append((log_total - z[np.arange(len(z)), np.append(right, 0)[:len(z)]])[:len(right)])
+            start += len(z)
+        return np.concatenate(found)
+
+    def run(self, text, layers=None, without=()):
+        """Run over a text at once and keep what the layers computed, a Trace.
+
+        layers : the numbers of those to keep; all by default, which for n tokens takes about
+        30 · (9 n² + 6000 n) · 4 bytes.  without : (layer, head) pairs to switch off.
+        """
+        ids = self.ids(text)
+        layers = range(self.config.n_layers) if layers is None else layers
+        for i in layers:
+            if not 0 <= count("layer", i) < self.config.n_layers:
+                raise ValueError(f"there is no layer {i}: {self.config.n_layers} layers, counted from 0")
+        keep = dict.fromkeys(layers)
+        X_out = self.forward(ids, self.new_caches(len(ids)), without, keep)
+        return Trace(self.tokenizer.tokens(ids), ids, keep, X_out)
+
+    def generate_ids(self, text, n_new=100, temperature=0.0, top_k=None, top_p=None, rng=None, cache=True,
+                     without=(), stop=True):
+        """Write on, token by token: yields at most n_new ids, as soon as each is chosen.
+
+        temperature, top_k, top_p, rng : as for `sample_next`; the default is greedy.  cache : keep keys and
+        values; without, every step reads the whole text again.  stop : end at the mark <|im_end|>.
+        """
+        ids, n_new = self.ids(text), count("n_new", n_new)
+        self._fits(len(ids), n_new)
+        caches = self.new_caches(len(ids) + n_new)
+        return self._continue(ids, n_new, caches, (temperature, top_k, top_p),
+                              np.random.default_rng(0) if rng is None else rng, cache, without, stop)
+
+    def _continue(self, ids, n_new, caches, settings, rng, cache=True, without=(), stop=True):
+        """The loop behind `generate_ids` and `Chat`: `ids` are read, then each new token is."""
+        new, end = list(ids), self.tokenizer.id_of(END) if stop else None
+        for _ in range(n_new):
+            if not cache:
+                caches = self.new_caches(len(new))
+            for X_out in self.read(np.array(new), caches, without):             # noqa: B007  the last counts
+                pass
+            chosen = self.functions.next_token(self.to_vocabulary(X_out[-1:]), rng, *settings)
+            if chosen == end:
+                return
+            yield chosen
+            new = [chosen] if cache else [*new, chosen]
+
+    def generate(self, text, n_new=100, **settings):
+        """Write on, and yield the new text piece by piece, never part of a character.
+
+        settings : those of `generate_ids`.  `"".join(model.generate(text))` is all of it.
+        """
+        return self.tokenizer.stream(self.generate_ids(text, n_new, **settings))
+
+    def chat(self, system=SYSTEM, n_max=2048):
+        """A conversation, a `Chat`. system : what the model is told first; n_max : its length in tokens."""
+        return Chat(self, system, n_max)
+
+    def _switched(self, without):
+        """dict layer -> heads to switch off; ValueError for one that is not there."""
+        off = {}
+        for layer, head in without:
+            if not (0 <= layer < self.config.n_layers and 0 <= head < self.config.n_heads):
+                raise ValueError(f"there is no layer {layer}, head {head}: {self.config.n_layers} layers of "
+                                 f"{self.config.n_heads} heads, counted from 0")
+            off.setdefault(layer, []).append(head)
+        return off
+
+    def _fits(self, n, n_new=0):
+        if n + n_new > self.config.n_max:
+            raise ValueError(f"the model reads at most {self.config.n_max} tokens, got {n}"
+                             + (f" + {n_new}" if n_new else ""))
+
+
+def chat_text(role, text):
+    """One turn of a conversation, in the form the model was trained on."""
+    return f"<|im_start|>{role}\n{text}{END}\n"
+
+
+class Chat:
+    """A conversation. What has been said stays in the caches: each turn reads only what is new."""
+
+    def __init__(self, model, system=SYSTEM, n_max=2048):
+        model._fits(count("n_max", n_max, 1))
+        self.model, self.n_max, self.caches = model, n_max, model.new_caches(n_max)
+        self.ids = list(model.tokenizer.encode(chat_text("system", system)))    # all that has been said
+        self._answering = None
+
+    @property
+    def text(self):
+        """All that has been said, marks included."""
+        return self.model.tokenizer.decode(self.ids)
+
+    def say(self, text, n_new=200, temperature=0.0, top_k=None, top_p=None, rng=None):
+        """Say something; yields the answer piece by piece, of n_new tokens at most.
+
+        Raises ValueError when there is no room left for it and for the answer; nothing has then been said.
+        """
+        if self._answering:
+            self._answering.close()                         # an answer nobody heard out ends here
+        new = list(self.model.tokenizer.encode(chat_text("user", text) + "<|im_start|>assistant\n"))
+        needed = len(self.ids) + len(new) + count("n_new", n_new)
+        if needed > self.n_max:
+            raise ValueError(f"this conversation holds {self.n_max} tokens; with the answer it would be "
+                             f"{needed}: begin a new one, or one with a larger n_max")
+        rng = np.random.default_rng(0) if rng is None else rng
+        self.ids += new
+        self._answering = self._answer(n_new, (temperature, top_k, top_p), rng)
+        return self._answering
+
+    def _answer(self, n_new, settings, rng):
+        if len({cache.n_tokens for cache in self.caches}) > 1:
+            self.caches = self.model.new_caches(self.n_max) # out of step: it was interrupted between layers
+        answer, unread = [], self.ids[self.caches[0].n_tokens:]
+        chosen = self.model._continue(unread, n_new, self.caches, settings, rng)
+        try:
+            yield from self.model.tokenizer.stream(answer.append(i) or i for i in chosen)
+        finally:
+            self.ids += [*answer, *self.model.tokenizer.encode(f"{END}\n")]
+
+
+def load(folder=None):
+    """The model in `folder`, by default the one that `python3 course.py model` fetches.
+
+    Raises FileNotFoundError when it is not there, ValueError when it is damaged, ModuleNotFoundError without
+    the package tokenizers; each in one sentence that says what to do.
+    """
+    folder = Path(folder or default_folder())
+    return SmolLM2(open_weights(folder), open_tokenizer(folder), Functions())

@@ -1,0 +1,147 @@
+"""The weights of the language model as plain arrays, read from the disk as they are needed.
+
+Read `Weights` (what there is, and in which shapes), then `open_weights`. `python3 course.py model` makes the
+folder: a `.npy` file for every array, the tokenizer, and an index that is written last, so that a folder with
+an index is a whole one. The arrays are mapped into memory: opening takes no time, and all who use one copy
+share its memory.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+INDEX, TOKENIZER = "index.json", "tokenizer.json"
+HOW = "python3 course.py model"
+FORMAT = 1                        # of the folder; another number: made by another version of the course
+BLOCKS, BLOCK = 64, 4096          # how much of a file is looked at when it is opened
+
+
+def default_folder():
+    """Where the model lies: COURSE_MODEL if that is set, otherwise `model` in the course's folder."""
+    chosen = os.environ.get("COURSE_MODEL")
+    return Path(chosen).expanduser() if chosen else Path(__file__).resolve().parents[2] / "model"
+
+
+@dataclass(frozen=True)
+class Config:
+    """The sizes of the model."""
+
+    n_layers: int
+    n_heads: int
+    n_kv_heads: int
+    d_head: int
+    d_model: int
+    d_ff: int
+    n_vocab: int
+    n_max: int            # the longest text it was trained on, in tokens
+    rope_base: float
+    norm_eps: float
+
+    @property
+    def shapes(self):
+        """dict: name of an array -> its shape."""
+        L, d, qkv = self.n_layers, self.d_model, (self.n_heads + 2 * self.n_kv_heads) * self.d_head
+        return {"E": (self.n_vocab, d), "W_qkv": (L, d, qkv), "W_o": (L, self.n_heads * self.d_head, d),
+                "W_gate_up": (L, d, 2 * self.d_ff), "W_down": (L, self.d_ff, d),
+                "attention_norm": (L, d), "mlp_norm": (L, d), "final_norm": (d,)}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """All weights, float32, to read only. A matrix stands as it is used: rows in, columns out, x @ W."""
+
+    config: Config
+    E: np.ndarray                 # (V, d_model)  token embeddings, and transposed the way to the vocabulary
+    W_qkv: np.ndarray             # (L, d_model, (h + 2g) * d_k)  all heads' W_q, then g W_k, then g W_v
+    W_o: np.ndarray               # (L, h * d_v, d_model)
+    W_gate_up: np.ndarray         # (L, d_model, 2 * d_ff)  the MLP's gate, then its up projection
+    W_down: np.ndarray            # (L, d_ff, d_model)
+    attention_norm: np.ndarray    # (L, d_model)  in front of attention
+    mlp_norm: np.ndarray          # (L, d_model)  in front of the MLP
+    final_norm: np.ndarray        # (d_model,)
+
+    @property
+    def nbytes(self):
+        """The bytes of all arrays: what is read once for every token that is generated."""
+        return sum(getattr(self, name).nbytes for name in self.config.shapes)
+
+
+def is_fetched(folder=None):
+    """Whether the model has been made ready (it may still be damaged, which `open_weights` tells)."""
+    return (Path(folder or default_folder()) / INDEX).is_file()
+
+
+def open_weights(folder=None):
+    """The weights, mapped into memory.
+
+    Looks at the index, at the size of every file and at 64 blocks of each, which takes a few milliseconds.
+    Raises FileNotFoundError when the model is not there and ValueError when it is damaged.
+    """
+    folder = Path(folder or default_folder())
+    index = read_index(folder)
+    for name, entry in index["files"].items():
+        look_at(folder / name, entry)
+    config = Config(**index["config"])
+    arrays = {}
+    for name, shape in config.shapes.items():
+        path = folder / f"{name}.npy"
+        try:
+            M = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        except ValueError as err:
+            raise damaged(path, str(err)) from None
+        if M.shape != shape or M.dtype != np.float32:
+            raise damaged(path, f"it holds {M.shape} {M.dtype}, not {shape} float32")
+        arrays[name] = M
+    return Weights(config, **arrays)
+
+
+def read_index(folder):
+    """The index of the folder, a dict; FileNotFoundError without one, ValueError for one that is damaged."""
+    path = folder / INDEX
+    try:
+        index = json.loads(path.read_text(encoding="utf-8"))
+        known = index["format"] == FORMAT and {"config", "files"} <= index.keys()
+    except FileNotFoundError:
+        raise FileNotFoundError(f"the language model is not in {folder}; fetch it with {HOW}") from None
+    except (ValueError, KeyError, TypeError) as err:
+        raise damaged(path, f"it cannot be read: {err}") from None
+    if not known:
+        raise damaged(path, f"it is of format {index['format']}, this course reads {FORMAT}")
+    return index
+
+
+def look_at(path, entry, every_byte=False):
+    """ValueError when a file is not as its entry in the index says."""
+    if not path.is_file():
+        raise damaged(path, "the file is missing")
+    size = path.stat().st_size
+    if size != entry["bytes"]:
+        raise damaged(path, f"it has {size} bytes of {entry['bytes']}")
+    if spot_check(path) != entry["spot_check"]:
+        raise damaged(path, "its content has changed")
+    if every_byte and sha256(path) != entry["sha256"]:
+        raise damaged(path, "its content has changed")
+
+
+def damaged(path, what):
+    return ValueError(f"the language model is damaged: {path}: {what}; mend it with {HOW}")
+
+
+def spot_check(path):
+    """A hash of 64 blocks spread evenly over the file, first and last included: a quick look, not a proof."""
+    size, digest = path.stat().st_size, hashlib.sha256()
+    with open(path, "rb") as file:
+        for i in range(BLOCKS):
+            file.seek(max(size - BLOCK, 0) * i // (BLOCKS - 1))
+            digest.update(file.read(BLOCK))
+    return digest.hexdigest()
+
+
+def sha256(path):
+    """The hash of the whole file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
