@@ -146,13 +146,13 @@ def test_a_fine_tune_made_anew_gives_the_stored_numbers():
 
 
 def test_the_command_writes_both_files_and_shows_how_far_it_is(tmp_path, monkeypatch):
-    monkeypatch.setattr(sharing, "WAYS", {name: sharing.WAYS[name] for name in ("GQA", "r = 4")})
+    monkeypatch.setattr(sharing, "WAYS", {name: sharing.WAYS[name] for name in ("GQA", "r = 6")})
     monkeypatch.setattr(sharing, "fine_tune", lambda model, way, show: sharing.convert(model, way))
     lines = []
     sharing.write(tmp_path, lines.append)
-    assert lines[0] == "GQA: 48 numbers a token and layer" and lines[-1].startswith("loss 1.822 before")
+    assert lines[0] == "GQA: 48 numbers a token and layer" and lines[-1].startswith("loss 1.517 before")
     ways = json.loads((tmp_path / sharing.KEPT.name).read_text(encoding="utf-8"))["ways"]
-    assert [way["numbers"] for way in ways.values()] == [48, 4]
+    assert [way["numbers"] for way in ways.values()] == [48, 6]
     cut = load(tmp_path / sharing.GROUPED.name)
     np.testing.assert_allclose(cut.run(TEXT).logits, sharing.convert(MODEL, Groups(2)).run(TEXT).logits,
                                atol=1e-3)

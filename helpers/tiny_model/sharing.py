@@ -89,7 +89,7 @@ class Latent:
 
 
 WAYS = {"MHA": Groups(4), "GQA": Groups(2), "MQA": Groups(1),
-        **{f"r = {r}": Latent(r) for r in (48, 24, 16, 12, 8, 4)}}
+        **{f"r = {r}": Latent(r) for r in (48, 24, 16, 12, 8, 6)}}
 
 
 def convert(model, way):
