@@ -53,7 +53,7 @@ def make(folder, wheel, expected=SHA256):
     config = config_of(reader)
     entries = {}
     for name, blocks in arrays_of(reader, config):
-        write_array(work / f"{name}.npy", config.shapes[name], blocks)
+        write_array(work / f"{name}.npy", config.shapes_on_disk[name], blocks)
     say("Saving the tokenizer ...")
     tokenizer_of(reader).save(str(work / TOKENIZER))
     say("Checking what was written ...")
@@ -97,7 +97,10 @@ def config_of(reader):
 
 
 def arrays_of(reader, config):
-    """Yields (name, blocks) for every array; the blocks, one a layer, follow each other in its file."""
+    """Yields (name, blocks) for every array; the blocks, one a layer, follow each other in its file.
+
+    A matrix lies as (out, in), in the .gguf file and in ours; side by side is then one below the other.
+    """
     from gguf import dequantize
 
     tensors = {tensor.name: tensor for tensor in reader.tensors}
@@ -108,10 +111,10 @@ def arrays_of(reader, config):
     def in_layers(*parts):
         for i in range(config.n_layers):
             say(f"Layer {i + 1} of {config.n_layers}: {' and '.join(parts)}", passing=i + 1 < config.n_layers)
-            yield np.concatenate([values(f"blk.{i}.{part}.weight").T for part in parts], axis=-1)
+            yield np.concatenate([values(f"blk.{i}.{part}.weight") for part in parts])
 
-    yield "E", [values("token_embd.weight")]                # (V, d): a token is a row
-    yield "W_qkv", in_layers("attn_q", "attn_k", "attn_v")  # (out, in) in the file -> (in, out)
+    yield "E", [values("token_embd.weight")]
+    yield "W_qkv", in_layers("attn_q", "attn_k", "attn_v")
     yield "W_o", in_layers("attn_output")
     yield "W_gate_up", in_layers("ffn_gate", "ffn_up")
     yield "W_down", in_layers("ffn_down")

@@ -41,7 +41,8 @@ def swiglu(x, W_gate_up, W_down):
     x : (n, d), W_gate_up : (d, 2 * d_ff), W_gate and W_up side by side, W_down : (d_ff, d).  Returns (n, d).
     Shazeer 2020, eq. 6.
     """
-    gate, up = np.split(x @ W_gate_up, 2, axis=-1)          # (n, 2·d_ff) -> (n, d_ff) twice
+    both, d_ff = x @ W_gate_up, len(W_down)                 # (n, d) @ (d, 2·d_ff) -> (n, 2·d_ff)
+    gate, up = both[:, :d_ff], both[:, d_ff:]               # (n, d_ff) twice
     return (silu(gate) * up) @ W_down                       # (n, d_ff) @ (d_ff, d) -> (n, d)
 
 
