@@ -20,6 +20,7 @@ from helpers.figures import (
     head_sum,
     heads,
     next_word,
+    saturation,
     style,
     value_rank,
     work_curves,
@@ -104,6 +105,10 @@ PICTURES = {
     "work curves of a short text": lambda: work_curves.work_curves(
         1, [1, 64], ([10, 640], [1, 4096]), 10, {"scores": 1, "weighted sum": 1}, {"K and V": 1},
         [("a", "b")], "One token", "A note"),
+    "saturation": lambda: saturation.saturation(
+        S[0, :6], S[0, :6] / 9, A[5, :6], [("spread of what softmax gets", "1e+05")] * 4, [1, 8, 1024], 1024,
+        {"entropy": {"÷": [1.79, 1, 0], "not divided": [0, 0, 0]},
+         "size": {"÷": [0.4, 0.1, 0], "not divided": [0.4, 1e-9, 1e-80]}}, "÷", "Two curves", "A note"),
     "flow of six heads": lambda: flow.multi_head(np.zeros((40, 60)), 6, 10, "Six heads"),
 }
 

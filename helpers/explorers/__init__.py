@@ -8,11 +8,11 @@ wires: the model computes, `figures` draws. Without a running kernel its cell sh
 and where no picture can be shown, the numbers as text.
 """
 
-from helpers.explorers import caches, costs, drawing_words, many_heads, one_head, one_layer, ranks
+from helpers.explorers import caches, costs, drawing_words, many_heads, one_head, one_layer, ranks, saturation
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
 __all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "concat_or_sum", "context_cost", "heads",
-           "rank", "sampling", "similarity", "step_through", "value_reading"]
+           "rank", "sampling", "scale_and_saturation", "similarity", "step_through", "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -83,3 +83,11 @@ def context_cost(model="GPT-3", n=2048, d_model=None, layers=None, n_heads=None,
     wide.  mlp : whether it is counted.  causal : whether only the pairs that may be read are.
     """
     return costs.ContextCost(model, n, d_model, layers, n_heads, mlp, causal)
+
+
+def scale_and_saturation(d_k=64, temperature=1.0, scale=True, seed=0):
+    """Move d_k and the temperature for drawn queries and keys; see the weights saturate, and their slope go.
+
+    scale : whether scores are divided by √d_k.
+    """
+    return saturation.ScaleAndSaturation(d_k, temperature, scale, seed)
