@@ -10,6 +10,9 @@ import math
 import numpy as np
 
 from helpers.arrays import array, count, same_size
+from helpers.tiles import attend_in_tiles
+
+SHORT = 128 * 128       # up to so many scores a head, the plain way is as fast as tiles
 
 
 def project_qkv(X, W_q, W_k, W_v):
@@ -119,19 +122,39 @@ def last_query_attention(q, K, V):
 
 
 def attention(Q, K, V, causal=False):
-    """Attention of many heads at once: softmax(Q Kᵀ / √d_k) V.
+    """Attention of many heads at once, softmax(Q Kᵀ / √d_k) V, for long texts as well as short ones.
 
-    Q : (…, h, n_q, d_k), K : (…, g, n_k, d_k), V : (…, g, n_k, d_v).  Returns Z : (…, h, n_q, d_v).
-    The axes in front may also be missing: (n, d).  g divides h: each key and value head serves h/g
-    neighbouring query heads.  causal : the last query sits at the last key, as in `causal_mask`; a query
-    with no key to read gives zeros.  Raises ValueError when a shape does not fit.
+    Q : (…, h, n_q, d_k), K : (…, g, n_k, d_k), V : (…, g, n_k, d_v), or without heads, (n, d).
+    Returns Z : (…, h, n_q, d_v), in the widest of their types (float16 is computed in float32).
+    g divides h, and each key and value head serves h/g neighbouring query heads.  causal : the last query
+    sits at the last key, as in `causal_mask`; a query with no key to read gives zeros.
+    Short inputs take the plain way; longer ones go through `helpers.tiles`, whose memory grows with n, not
+    with n².  Raises ValueError when a shape does not fit.
     """
     Q, K = array("Q", Q, ("n_q", "d_k"), stacked=True), array("K", K, ("n_k", "d_k"), stacked=True)
     V = array("V", V, ("n_k", "d_v"), stacked=True)
     same_size("d_k", ("Q", Q), ("K", K))
     same_size("n_k", ("K", K), ("V", V), axis=(-2, -2))
-    if Q.ndim > 2 and K.shape[-3] and K.shape[-3] != Q.shape[-3]:
-        K, V = (np.repeat(M, Q.shape[-3] // M.shape[-3], axis=-3) for M in (K, V))
-    S = scaled_scores(Q, K)                                 # (…, h, n_q, n_k)
-    A = attention_weights(S, causal_mask(*S.shape[-2:])) if causal else softmax(S)
-    return A @ V                                            # (…, h, n_q, n_k) @ (…, h, n_k, d_v)
+    if K.shape[:-2] != V.shape[:-2]:
+        raise ValueError(f"K and V must agree in every axis before the last two: K {K.shape}, V {V.shape}")
+    h, g = (M.shape[-3] if M.ndim > 2 else 1 for M in (Q, K))
+    if Q.ndim != K.ndim or Q.shape[:-3] != K.shape[:-3] or (h % g if g else h):
+        raise ValueError("Q and K must agree in the axes before the heads, and the heads of K must divide "
+                         f"those of Q: Q {Q.shape}, K {K.shape}")
+    dtype = np.result_type(Q, K, V)
+    wide = np.result_type(dtype, np.float32)
+    q, k, v = (M.astype(wide, copy=False).reshape(math.prod(M.shape[:-2]), *M.shape[-2:]) for M in (Q, K, V))
+    attend = attend_at_once if q.shape[1] * k.shape[1] <= SHORT else attend_in_tiles
+    return attend(q, k, v, causal).reshape(*Q.shape[:-1], V.shape[-1]).astype(dtype, copy=False)
+
+
+def attend_at_once(Q, K, V, causal=False):
+    """The plain way: all scores, the mask, softmax, all values.  Shapes as for `attend_in_tiles`."""
+    (h, n_q, d_k), (g, n_k, d_v) = Q.shape, V.shape
+    m = h // max(g, 1)                                      # a group's queries stand one below the other
+    S = scaled_scores(Q.reshape(g, m * n_q, d_k), K)        # (g, m·n_q, d_k) -> (g, m·n_q, n_k)
+    if causal and n_q > 1:                                  # (one query is the newest: it may read every key)
+        A = attention_weights(S, np.tile(causal_mask(n_q, n_k), (m, 1)))
+    else:
+        A = softmax(S)
+    return (A @ V).reshape(h, n_q, d_v)                     # (g, m·n_q, n_k) @ (g, n_k, d_v)
