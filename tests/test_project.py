@@ -87,8 +87,8 @@ def test_an_undeclared_import_is_found():
     assert list(undeclared("import torch", tests=True)) == []
 
 
-@pytest.mark.parametrize("name", ["arrays", "embeddings", "attention", "tiles", "blas", "multi_head", "low_rank",
-                                  "kv_cache", "kv_sharing", "sampling", "cost"])
+@pytest.mark.parametrize("name", ["arrays", "embeddings", "attention", "tiles", "blas", "multi_head",
+                                  "low_rank", "kv_cache", "kv_sharing", "sampling", "cost"])
 def test_the_maths_needs_numpy_and_nothing_else(name):
     found = set(imports((ROOT / "helpers" / f"{name}.py").read_text(encoding="utf-8")))
     assert found - set(sys.stdlib_module_names) - {"helpers"} <= {"numpy"}
