@@ -19,6 +19,7 @@ from helpers.figures import (
     head_grid,
     head_sum,
     heads,
+    mask_ways,
     next_word,
     saturation,
     style,
@@ -109,6 +110,14 @@ PICTURES = {
         S[0, :6], S[0, :6] / 9, A[5, :6], [("spread of what softmax gets", "1e+05")] * 4, [1, 8, 1024], 1024,
         {"entropy": {"÷": [1.79, 1, 0], "not divided": [0, 0, 0]},
          "size": {"÷": [0.4, 0.1, 0], "not divided": [0.4, 1e-9, 1e-80]}}, "÷", "Two curves", "A note"),
+    "mask ways": lambda: mask_ways.mask_ways(
+        WORDS, 5, {"no mask": A, "before softmax": A, "after softmax": A, "after, ÷ sum": A * np.nan},
+        "no mask", "Four ways", "A note"),
+    "mask ways, last of many": lambda: mask_ways.mask_ways(
+        WORDS * 3, 32, dict.fromkeys(("no mask", "before softmax", "after softmax", "after, ÷ sum"), MANY),
+        "after, ÷ sum", "Four ways"),
+    "mask ways, one word": lambda: mask_ways.mask_ways(["<bos>"], 0, {"no mask": np.ones((1, 1))}, "no mask",
+                                                       "One way"),
     "flow of six heads": lambda: flow.multi_head(np.zeros((40, 60)), 6, 10, "Six heads"),
 }
 

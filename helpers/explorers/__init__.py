@@ -8,11 +8,21 @@ wires: the model computes, `figures` draws. Without a running kernel its cell sh
 and where no picture can be shown, the numbers as text.
 """
 
-from helpers.explorers import caches, costs, drawing_words, many_heads, one_head, one_layer, ranks, saturation
+from helpers.explorers import (
+    caches,
+    costs,
+    drawing_words,
+    many_heads,
+    masks,
+    one_head,
+    one_layer,
+    ranks,
+    saturation,
+)
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
-__all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "concat_or_sum", "context_cost", "heads",
-           "rank", "sampling", "scale_and_saturation", "similarity", "step_through", "value_reading"]
+__all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "causal_mask", "concat_or_sum", "context_cost",
+           "heads", "rank", "sampling", "scale_and_saturation", "similarity", "step_through", "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -91,3 +101,12 @@ def scale_and_saturation(d_k=64, temperature=1.0, scale=True, seed=0):
     scale : whether scores are divided by √d_k.
     """
     return saturation.ScaleAndSaturation(d_k, temperature, scale, seed)
+
+
+def causal_mask(text=SENTENCE, layer=LAYER, head=HEAD, query=None, mask="after", raised=0):
+    """Switch the mask off, before softmax, after it, or after it and divided by the row's sum, side by side.
+
+    query : the word in the middle by default.  mask : "off", "before", "after" or "divided".
+    raised : 0, 5 or 1000, added to every hidden score, to see which weights depend on them.
+    """
+    return masks.CausalMask(text, layer, head, query, mask, raised)

@@ -9,11 +9,11 @@ from helpers.figures.words import number, table, width
 WIDE, HIGH = 310, 290                    # px: one plot
 
 
-def loss_and_cache(kinds, floor, title, size_name, note=""):
+def loss_and_cache(kinds, floor, size_name, title, note=""):
     """Loss against the size of the cache, before and after a fine-tune, and the last once more from close by.
 
     kinds : [(name, [(label, size, loss before, loss after), …])], sizes positive.  floor : (name, loss), a
-    level line.  size_name : what the sizes are.
+    level line, size_name : what the sizes are.
     """
     sheet = Sheet(title, "Left before and after a fine-tune, right after it, closer.", WIDTH)
     curves = [(f"{name}, {when}", [(label, size, losses[k]) for label, size, *losses in ways])
