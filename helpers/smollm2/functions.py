@@ -70,11 +70,12 @@ class Functions:
         result = self.own[name](*arguments)
         try:
             given = np.asarray(result)
+            came = f"shape {given.shape}, dtype {given.dtype}"
             if given.dtype.kind in "fiub" and given.shape == shape:
                 return given.astype(np.float32, copy=False)
         except ValueError:
-            pass
-        came = "None" if result is None else f"shape {np.shape(given)}, {given.dtype}"
+            came = "rows that differ in length"
+        came = "None" if result is None else came
         sizes = ", ".join(str(np.shape(x)) for x in arguments if np.ndim(x))
         raise ValueError(f"your {name} must give numbers of shape {shape}"
                          f"{f' for arrays of shape {sizes}' * bool(sizes)}; it gave {came}")
