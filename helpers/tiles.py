@@ -1,8 +1,9 @@
 """Attention in tiles, without ever holding the whole pattern (notebook 09).
 
 Read `attend_tile`: a few queries meet the keys a tile at a time, and a running softmax keeps what they have
-read so far right. `attend_in_tiles` hands tiles of queries to a few threads. What is held at any time is one
-tile of scores per thread, however long the text. `helpers.attention.attention` is the function to call.
+read so far right. `attend_in_tiles` shares the tiles of queries out to a few threads. What is held at any
+time is one tile of scores per thread, however long the text. The function to call is
+`helpers.attention.attention`.
 """
 
 import itertools
@@ -62,12 +63,18 @@ def attend_in_tiles(Q, K, V, causal=False):
     offset = n_k - n_q                                      # the position of the first query
     first = max(-offset, 0) if causal else 0
 
-    def work(tile):
-        head, start = tile
-        rows, kv_head = slice(start, start + N_QUERIES), head // (h // g)
-        Z[head, rows] = attend_tile(Q[head, rows], K[kv_head], V[kv_head], start + offset if causal else None)
-
     tiles = itertools.product(range(h), range(first, n_q, N_QUERIES))
+
+    def work(_):
+        for head, start in tiles:                           # each thread takes the next one that is left
+            rows, kv_head = slice(start, start + N_QUERIES), head // (h // g)
+            n_past = start + offset if causal else None
+            Z[head, rows] = attend_tile(Q[head, rows], K[kv_head], V[kv_head], n_past)
+
     with one_thread_a_product as n_threads, ThreadPoolExecutor(n_threads) as threads:
-        list(threads.map(work, tiles))                      # as a list: what fails in a thread is raised here
+        try:
+            list(threads.map(work, range(n_threads)))       # as a list: what fails in a thread is raised here
+        finally:
+            for _ in tiles:                                 # after a failure or Ctrl-C there is nothing left
+                pass
     return Z
