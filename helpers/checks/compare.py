@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.checks.observe import Strange
+from helpers.checks.observe import Strange, Told
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,8 @@ def pieces_of(exercise, returns, value):
                 *filter(None, [value.hint]),
             ),
         )
+    if isinstance(value, Told):
+        return Fault("told", (value.sentence,))
     if isinstance(value, str):
         return Fault("type", (f"{exercise.name} gave back a string, where {wanted(returns)} is expected.",))
     if one:
@@ -122,6 +124,8 @@ def as_numbers(name, piece):
         array = np.asarray(piece)
     except ValueError:
         return Fault("type", (f"{what} is a list whose rows differ in length.",), name)
+    if array.dtype == object and array.size and all(type(item) is int for item in array.flat):
+        return array.astype(np.float64)  # integers beyond 64 bits
     if array.dtype.kind not in "biufc" and array.size:
         held = (
             "strings"
@@ -239,6 +243,8 @@ def compare_arrays(exercise, case, name, want, have, forgive):
     if ok.all():
         return None
     at = tuple(int(i) for i in np.argwhere(~ok)[0])
+    if case.draws:
+        return Fault("value", (drawn_in_words(case, want, have, ok),), name, at, want, have)
     here_want, here_have = numbers(want[at], have[at])
     place = f"at [{', '.join(map(str, at))}] " if at else ""
     lines = [f"{name + ': ' if name else ''}{place}expected {here_want}, got {here_have}"]
@@ -253,6 +259,8 @@ def compare_arrays(exercise, case, name, want, have, forgive):
 def agree(exercise, case, want, have):
     """Where two arrays of one shape agree, within the tolerance."""
     want, have = want.astype(np.float64), have.astype(np.float64)
+    if case.draws:
+        return as_often(want, have, case.draws)
     tolerance = case.tolerance or exercise.tolerance
     finite = np.abs(want[np.isfinite(want)])
     scale = max(finite.max(initial=0.0), 1e-12)
@@ -262,6 +270,36 @@ def agree(exercise, case, want, have):
     if exercise.zeros:
         near &= (want != 0) | (have == 0)
     return near
+
+
+CHANCE = 27  # e to the power -27 is 2 in 10^12: how rare an accident must be to count as a fault
+
+
+def as_often(want, have, draws):
+    """Where shares `have` of so many draws are no surprise if the probabilities are `want`.
+
+    By chance a share lies so far off with a probability of at most exp(-draws · KL(have, want)) on either
+    side (Chernoff's bound, true for any number of draws).
+    """
+    with np.errstate(all="ignore"):
+        want, have = (np.where(abs(p - p.round()) < 1e-9, p.round(), p) for p in (want, have))
+        far = [np.where(p > 0, p * np.log(p / q), 0) for p, q in ((have, want), (1 - have, 1 - want))]
+        return draws * (far[0] + far[1]) <= CHANCE
+
+
+def drawn_in_words(case, want, have, ok):
+    """The id that is furthest off; one that should never come before all others."""
+    never = np.flatnonzero(~ok & (want == 0) & (have > 0))
+    if never.size:
+        i = never[have[never].argmax()]
+        return f"id {i} should never come here, and came in {percent(have[i])} of {case.draws} draws"
+    i = np.where(ok, -1, np.abs(want - have)).argmax()
+    share = percent(have[i])
+    return f"id {i} should come in {percent(want[i])} of the draws, and came in {share} of {case.draws}"
+
+
+def percent(share):
+    return f"{100 * share:.1f} %"
 
 
 def names_of(exercise, positions):

@@ -28,6 +28,8 @@ class Case:
     edge_rows : where in the result the difference is allowed; everywhere when None.
     style : what a mistake does here depends on the type of the numbers; it never speaks against a diagnosis.
     call : call(function, *arguments) when one plain call will not do.
+    draws : the answer is drawn at random. `call` asks the reader's function this often and gives the share of
+        each possible answer; functions of our own give the exact probabilities themselves.
     """
 
     kind: str
@@ -42,6 +44,7 @@ class Case:
     style: bool = False
     edge_rows: np.ndarray | None = None
     call: Callable | None = None
+    draws: int = 0
 
     @cached_property
     def size(self):
@@ -97,6 +100,7 @@ class Exercise:
     )
     remark: Callable | None = None  # list of results -> a remark on an answer that passes, or ""
     holds: tuple = ()  # (text, test(result, *arguments)): what is true of a right answer
+    exact: Callable | None = None  # gives probabilities, where the reference draws
     explain: Callable | None = (
         None  # (expected, given, *arguments) -> (what, why[, what to read]) or None, when no mistake fits
     )
@@ -113,7 +117,7 @@ class Exercise:
     @cached_property
     def expected(self):
         """The outcomes of the reference, one a case."""
-        return self.outcomes(self.reference)
+        return self.outcomes(self.exact or self.reference)
 
     def outcomes(self, function):
         """What a function of our own gives on every case, in the common form."""
@@ -121,7 +125,8 @@ class Exercise:
         return self.in_one_form(raw)
 
     def outcome(self, function, case):
-        return observe(function, freeze(case.arguments, case.options), case.call)
+        call = None if case.draws else case.call
+        return observe(function, freeze(case.arguments, case.options), call)
 
     def in_one_form(self, outcomes):
         """The outcomes with `canonical` applied to their values."""

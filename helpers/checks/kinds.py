@@ -28,7 +28,7 @@ def recognise(exercise, tried):
             "A bad input goes through without a word.",
             "A wrong number that makes no noise is found much later, somewhere else.",
         )
-    pairs = same_part(exercise, [t for t in tried if not t.case.raises])
+    pairs = same_part(exercise, [t for t in tried if not t.case.raises and not t.case.draws])
     if pairs is None:
         return "", ""
     name, pairs = pairs
@@ -419,12 +419,26 @@ def what_holds(exercise, tried, shown):
     return list(dict.fromkeys(found))
 
 
+def true_of_draws(exercise, t, want, have):
+    """What holds in the shares of many draws."""
+    if not have[want == 0].any() and (want == 0).any():
+        yield "No id comes that should not."
+    missing = np.flatnonzero((have == 0) & ~agree(exercise, t.case, want, have))
+    if missing.size:
+        yield f"Never drawn, though possible: {', '.join(map(str, missing))}."
+    if want.argmax() == have.argmax():
+        yield "The id that comes most often is the right one."
+
+
 def true_of(exercise, t, want, have, shape):
     """What holds in one array of the right shape."""
     have, want = have.astype(np.float64), want.astype(np.float64)
     if not np.isfinite(have).all():
         bad = int((~np.isfinite(have)).sum())
         yield f"{bad} of {have.size} numbers are nan or inf."
+        return
+    if t.case.draws:
+        yield from true_of_draws(exercise, t, want, have)
         return
     yield f"The {shape} is right and all numbers are finite."
     for text, test in exercise.holds:

@@ -17,6 +17,9 @@ MATHS = (
     "helpers.multi_head",
     "helpers.low_rank",
     "helpers.kv_cache",
+    "helpers.kv_sharing",
+    "helpers.sampling",
+    "helpers.cost",
 )
 
 

@@ -41,7 +41,10 @@ def wrong_arguments(exercise, function):
 
 
 def optional_names(exercise):
-    return tuple(dict.fromkeys(name for case in exercise.inputs for name in case.options))
+    """{name: default} of the optional arguments that the inputs use, in the order of the exercise."""
+    used = {name for case in exercise.inputs for name in case.options}
+    parameters = inspect.signature(exercise.reference).parameters
+    return {name: p.default for name, p in parameters.items() if name in used}
 
 
 def takes(signature, names):
@@ -61,13 +64,18 @@ def bound(exercise, function):
 
 
 class ByPlace:
-    """Passes optional arguments by place, for a function that has its own names for them."""
+    """Passes optional arguments by place, for a function that has its own names for them.
+
+    optional : {name: default}; a default stands in for what is not given in front of what is.
+    """
 
     def __init__(self, function, optional):
         self.function, self.optional = function, optional
 
     def __call__(self, *arguments, **options):
-        return self.function(*arguments, *(options[name] for name in self.optional if name in options))
+        last = max((i for i, name in enumerate(self.optional, 1) if name in options), default=0)
+        values = (self.optional | options).values()
+        return self.function(*arguments, *list(values)[:last])
 
 
 def is_empty(function):

@@ -10,7 +10,7 @@ import struct
 
 import numpy as np
 
-from helpers.checks.observe import Outcome, Place, Problem, Strange
+from helpers.checks.observe import Outcome, Place, Problem, Strange, Told
 
 FRAME_LIMIT = 64_000_000  # bytes; an outcome of SIZE_LIMIT numbers needs about 5 million
 
@@ -76,6 +76,8 @@ def encode(value):
         }
     if isinstance(value, Strange):
         return {"strange": value.what, "hint": value.hint}
+    if isinstance(value, Told):
+        return {"told": value.sentence}
     if isinstance(value, list):
         return [encode(part) for part in value]
     return {"float": repr(value)} if isinstance(value, float) else value
@@ -88,6 +90,8 @@ def decode(value):
         return value
     if "float" in value:
         return float(value["float"])
+    if "told" in value:
+        return Told(value["told"])
     if "strange" in value:
         return Strange(value["strange"], value["hint"])
     dtype = np.dtype(value["dtype"])

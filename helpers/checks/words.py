@@ -41,7 +41,7 @@ def pictures(exercise, shown):
         return ()
     if want is None or not picturable(want) or not picturable(have):
         return ()
-    name = f"{fault.part}: " if fault.part else ""
+    name = f"{fault.part}: " if fault.part else "share of each id, " if shown.case.draws else ""
     return (f"{name}expected", want, fault.at), (f"{name}given", have, fault.at)
 
 

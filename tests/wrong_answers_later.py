@@ -1,0 +1,276 @@
+"""Wrong answers to the exercises of notebooks 07 to 10 that are not in the catalogue.
+
+They join `wrong_answers.ANSWERS` when this is imported.
+"""
+
+import math
+import random
+
+import numpy as np
+from right_answers_later import last_probabilities, shares
+from wrong_answers import wrong
+
+# ------------------------------------------------------------------------------------------------ notebook 07
+
+
+@wrong("grouped_query_attention", "tiled", says="i // (h/g)")
+def grouped_round_and_round(Q, K, V):
+    return np.array([shares(q @ K[i % len(K)].T / math.sqrt(q.shape[1])) @ V[i % len(K)]
+                     for i, q in enumerate(Q)])
+
+
+@wrong("grouped_query_attention", "heads_do_not_meet")
+def grouped_without_groups(Q, K, V):
+    return shares(np.matmul(Q, K.transpose(0, 2, 1)) / np.sqrt(K.shape[2])) @ V
+
+
+@wrong("grouped_query_attention", "index_by_g")
+def grouped_by_number_of_groups(Q, K, V):
+    g = K.shape[0]
+    return np.stack([shares(Q[i] @ K[i // g].T / Q.shape[-1] ** .5) @ V[i // g] for i in range(len(Q))])
+
+
+@wrong("grouped_query_attention", "sqrt_n")
+def grouped_scaled_by_tokens(Q, K, V):
+    h, n, d = Q.shape
+    q = Q.reshape(len(K), -1, n, d)
+    return (shares(q @ K[:, None].swapaxes(2, 3) / np.sqrt(q.shape[2])) @ V[:, None]).reshape(h, n, -1)
+
+
+@wrong("grouped_query_attention", "tiled", "no_scale", says="Two things")
+def grouped_twice_wrong(Q, K, V):
+    m = len(Q) // len(K)
+    K, V = np.concatenate([K] * m), np.concatenate([V] * m)
+    return shares(np.einsum("hik,hjk->hij", Q, K)) @ V
+
+
+@wrong("grouped_query_attention", "softmax_heads", says="axis 0")
+def grouped_shared_among_heads(Q, K, V):
+    m = len(Q) // len(K)
+    e = np.exp(Q @ np.repeat(K, m, 0).swapaxes(1, 2) / np.sqrt(Q.shape[2]))
+    return e / e.sum(axis=0) @ np.repeat(V, m, 0)
+
+
+@wrong("latent_attention", "scale_r", says="stays √d_k")
+def latent_absorbed_with_its_own_scale(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    C, out = X @ W_down, []
+    for q, k, v in zip(*(np.hsplit(W, n_heads) for W in (W_q, W_up_k, W_up_v)), strict=True):
+        query = X @ q @ k.T
+        out.append(shares(query @ C.T / math.sqrt(query.shape[-1])) @ C @ v)
+    return np.hstack(out), C
+
+
+@wrong("latent_attention", "ups_swapped")
+def latent_ups_mixed_up(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    C = X @ W_down
+    K, V, Q = C @ W_up_v, C @ W_up_k, X @ W_q
+    Q, K, V = (M.reshape(len(X), n_heads, -1).swapaxes(0, 1) for M in (Q, K, V))
+    Z = shares(Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])) @ V
+    return Z.swapaxes(0, 1).reshape(len(X), -1), C
+
+
+def latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads, scale=None, latent=lambda C: C):
+    C, out = latent(X @ W_down), []
+    for q, k, v in zip(*(np.hsplit(W, n_heads) for W in (W_q, W_up_k, W_up_v)), strict=True):
+        out.append(shares(X @ q @ (C @ k).T / (scale or math.sqrt(q.shape[1]))) @ (C @ v))
+    return out, C
+
+
+@wrong("latent_attention", "keys_kept", says="only C is kept")
+def latent_keeps_the_keys(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads)
+    return np.hstack(out), C @ W_up_k
+
+
+@wrong("latent_attention", says="C is twice what it should be")
+def latent_returned_double(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads)
+    return np.hstack(out), 2 * C
+
+
+@wrong("latent_attention", "latent_layer_norm", "no_scale", says="Two things")
+def latent_twice_wrong(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads, 1, lambda C: (
+        C - C.mean(1, keepdims=True)) / np.sqrt(C.var(1, keepdims=True) + 1e-5))
+    return np.concatenate(out, axis=1), C
+
+
+@wrong("latent_attention", says="Z: expected shape")
+def latent_stacked_downwards(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads)
+    return np.vstack(out), C
+
+# ------------------------------------------------------------------------------------------------ notebook 08
+
+
+def draw_one(ids, p, rng):
+    return int(ids[min(np.searchsorted(np.cumsum(p), rng.random()), len(ids) - 1)])
+
+
+@wrong("sample_next", "other_generator", says="the same seed")
+def sample_with_numpy_random(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    if temperature == 0:
+        return int(np.argmax(logits[-1]))
+    ids, p = last_probabilities(logits, temperature, top_k, top_p)
+    return int(np.random.choice(ids, p=p))  # noqa: NPY002
+
+
+@wrong("sample_next", "other_generator")
+def sample_with_module_random(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    ids, p = last_probabilities(logits, temperature or 1e-6, top_k, top_p)
+    return random.choices(ids, p)[0]
+
+
+@wrong("sample_next", "other_generator")
+def sample_with_a_new_generator(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    return draw_one(*last_probabilities(logits, temperature or 1e-6, top_k, top_p), np.random.default_rng())
+
+
+@wrong("sample_next", says="Every draw gave the same id.")
+def sample_with_a_fixed_seed(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    if temperature == 0:
+        return int(logits[-1].argmax())
+    rng = np.random.default_rng(42)
+    return draw_one(*last_probabilities(logits, temperature, top_k, top_p), rng)
+
+
+@wrong("sample_next", "rest_beyond", says="beyond the last id")
+def sample_beyond_the_end(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    z = np.asarray(logits, float)[-1]
+    if temperature == 0:
+        return int(z.argmax())
+    p = shares(z / temperature)
+    if top_k:
+        p[np.argsort(-p, kind="stable")[top_k:]] = 0
+    if top_p:
+        order = np.argsort(-p, kind="stable")
+        before = np.cumsum(p[order] / p.sum()) - p[order] / p.sum()
+        p[order[before >= top_p]] = 0
+    return int(np.searchsorted(np.cumsum(p), rng.random()))
+
+
+@wrong("sample_next", "float_returned", says="no row 2.0")
+def sample_a_float(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    if temperature == 0:
+        return int(np.argmax(logits[-1]))
+    ids, p = last_probabilities(logits, temperature, top_k, top_p)
+    return float(rng.choice(ids, p=p))
+
+
+@wrong("sample_next", "topp_not_crossing", says="crosses top_p stays")
+def sample_up_to_the_line(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    ids, p = last_probabilities(logits, temperature or 1e-7, top_k, None)
+    if top_p:
+        keep = max(1, int((np.cumsum(p) <= top_p).sum()))
+        ids, p = ids[:keep], np.array(p[:keep]) / sum(p[:keep])
+    return draw_one(ids, p, rng)
+
+
+@wrong("sample_next", "temp_multiplied", "topk_one_extra", says="Two things")
+def sample_twice_wrong(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    if temperature == 0:
+        return int(logits[-1].argmax())
+    return draw_one(*last_probabilities(logits, 1 / temperature, top_k and top_k + 1, top_p), rng)
+
+
+@wrong("sample_next", says=("id 0 should never come here", "It is right"))
+def sample_often_right(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    """Now and then, with top_k, the id 0."""
+    if top_k and rng.random() < 0.1:
+        return 0
+    if temperature == 0:
+        return int(logits[-1].argmax())
+    return draw_one(*last_probabilities(logits, temperature, top_k, top_p), rng)
+
+
+@wrong("sample_next", says="changes logits in place")
+def sample_in_place(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    if temperature == 0:
+        return int(np.argmax(logits[-1]))
+    logits[-1] -= logits[-1].max()
+    return draw_one(*last_probabilities(logits, temperature, top_k, top_p), rng)
+
+
+# ------------------------------------------------------------------------------------------------ notebook 09
+
+
+@wrong("attention_flops", "no_output")
+def flops_of_three_projections(n, d_model, n_heads):
+    n, d, h = map(int, (n, d_model, n_heads))
+    return h * (3 * 2 * n * d * (d // h) + 2 * 2 * n * n * (d // h))
+
+
+@wrong("attention_flops", "int32_if_given", says="32 bits")
+def flops_as_they_come(n, d_model, n_heads):
+    return 8 * n * d_model * d_model + 4 * n * n * d_model
+
+
+@wrong("attention_flops", "macs", "times_h", says="Two things")
+def flops_twice_wrong(n, d_model, n_heads):
+    n, d, h = map(int, (n, d_model, n_heads))
+    return 4 * n * d * d + 2 * h * n * n * d
+
+
+@wrong("attention_flops", "causal", says="nothing is masked")
+def flops_of_half(n, d_model, n_heads):
+    n, d = int(n), int(d_model)
+    return 8 * n * d**2 + 2 * n * (n + 1) * d
+
+
+# ------------------------------------------------------------------------------------------------ notebook 10
+
+
+@wrong("rope", "half_pairs", says="half-split")
+def rope_as_in_llama(x, positions, base=10000.0):
+    d = x.shape[1]
+    angle = np.outer(positions, base ** (-np.arange(0, d, 2) / d))
+    cos, sin = (np.tile(f(angle), 2) for f in (np.cos, np.sin))
+    return x * cos + np.hstack([-x[:, d // 2:], x[:, :d // 2]]) * sin
+
+
+@wrong("rope", "clockwise", says="clockwise")
+def rope_the_other_way(x, positions, base=10000.0):
+    d = x.shape[1]
+    if d % 2:
+        raise ValueError("d must be even")
+    z = x[:, ::2] + 1j * x[:, 1::2]
+    z = z * np.exp(-1j * np.outer(positions, 1 / base ** (np.arange(0, d, 2) / d)))
+    return np.stack([z.real, z.imag], -1).reshape(x.shape)
+
+
+@wrong("rope", "half_2i", "base_fixed", says="Two things")
+def rope_twice_wrong(x, positions, base=10000.0):
+    out = np.array(x, dtype=float)
+    for row, p in zip(out, positions, strict=True):
+        for i in range(len(row) // 2):
+            a = p * 10000.0 ** (-i / len(row))
+            u, v = row[2 * i], row[2 * i + 1]
+            row[2 * i:2 * i + 2] = u * np.cos(a) - v * np.sin(a), u * np.sin(a) + v * np.cos(a)
+    return out
+
+
+@wrong("rope", says="Every row has kept its length.")
+def rope_one_pair_too_slow(x, positions, base=10000.0):
+    d = x.shape[1]
+    speed = base ** (-np.arange(0, d, 2) / d)
+    speed[-1] *= 0.5
+    z = (x[:, 0::2] + 1j * x[:, 1::2]) * np.exp(1j * np.outer(positions, speed))
+    return np.stack([z.real, z.imag], -1).reshape(x.shape)
+
+
+@wrong("rope_attention", "opposite_ways", says="opposite directions")
+def rope_attention_turned_apart(Q, K, V, positions):
+    from helpers.embeddings import rope
+    return shares(rope(Q, positions) @ rope(K, -np.asarray(positions)).T / math.sqrt(Q.shape[1])) @ V
+
+
+@wrong("rope_attention", "queries_only", "no_scale", says="Two things")
+def rope_attention_twice_wrong(Q, K, V, positions):
+    from helpers.embeddings import rope
+    return shares(rope(Q, positions) @ K.T) @ V
+
+
+@wrong("rope_attention", "rope_half_pairs", says="rope goes wrong")
+def rope_attention_with_halves(Q, K, V, positions):
+    q, k = rope_as_in_llama(Q, positions), rope_as_in_llama(K, positions)
+    return shares(q @ k.T / np.sqrt(q.shape[1])) @ V
