@@ -13,15 +13,18 @@ from hypothesis import strategies as st
 
 from helpers import figures
 from helpers.figures import (
+    both_ways,
     cache_sizes,
     cache_step,
     flow,
     head_grid,
     head_sum,
     heads,
+    loss_and_cache,
     mask_ways,
     next_word,
     saturation,
+    shared_heads,
     style,
     value_rank,
     work_curves,
@@ -31,6 +34,7 @@ from helpers.figures.words import number, numbered, short_number, shorten, table
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORDS = "<bos> anna loves apples . ben loves pears . she eats".split()
+MORE = [*WORDS, "pears"]
 rng = np.random.default_rng(7)
 A = np.tril(rng.dirichlet(np.full(11, 0.3), size=11))
 A /= A.sum(axis=1, keepdims=True)
@@ -96,6 +100,12 @@ PICTURES = {
         [("MHA: each head", "2 · 60 layers · 128 KV heads · d_head 128 · 131 072 tokens · 4 bytes · batch 64",
           65970697666560, 7864320, False),
          ("Latent: d_c + d_r", "60 layers · (d_c 512 + d_r 64)", 1159641169920, 138240, True)], "Two", "N"),
+    "shared heads": lambda: shared_heads.shared_heads(
+        [("all", [0, 1, 2, 3]), ("groups", [0, 0, 1, 1]), ("one for all", [0] * 4)], "Who reads"),
+    "loss and cache": lambda: loss_and_cache.loss_and_cache(
+        [("shared", [("MHA", 384, 0.7, 0.7), ("GQA", 192, 1.4, 0.71), ("MQA", 96, 1.8, 0.72)]),
+         ("latent", [("r = 8", 64, 0.8, 0.7), ("r = 4", 32, 1.5, 0.75)])], ("the grammar", 0.68), "bytes",
+        "Smaller costs", "A note"),
     "next word": lambda: next_word.next_word(NEXT, 0.7, 1000, "Some words are cut", "A note"),
     "next word, long": lambda: next_word.next_word(
         [next_word.Line("a" * 60, -1000.0, 1, 1, 1.0, True, "kept", 1, 0)], 0, 0, "No draws"),
@@ -118,6 +128,14 @@ PICTURES = {
         "after, ÷ sum", "Four ways"),
     "mask ways, one word": lambda: mask_ways.mask_ways(["<bos>"], 0, {"no mask": np.ones((1, 1))}, "no mask",
                                                        "One way"),
+    "both ways": lambda: both_ways.both_ways(
+        1, "XQS", WORDS[:4], 2, S[:4], S[:4].T, ["Q = X W_q: (4, 48) @ (48, 12) → (4, 12)"] * 2, "Q",
+        "Row and column", "A note"),
+    "both ways of many words": lambda: both_ways.both_ways(
+        2, "XQA", MORE, 11, MANY[:12, :12], MANY[:12, :12], ["A = softmax: (12, 12)"] * 2, "A", "The same",
+        "A note", np.ones(12)),
+    "both ways of many numbers": lambda: both_ways.both_ways(
+        0, "XQA", MORE, 0, MANY[:12, :30] - 1, MANY[:12, :30].T - 1, ["X: (12, 30)"] * 2, "X", "Turned"),
     "flow of six heads": lambda: flow.multi_head(np.zeros((40, 60)), 6, 10, "Six heads"),
 }
 

@@ -10,6 +10,7 @@ and where no picture can be shown, the numbers as text.
 
 from helpers.explorers import (
     caches,
+    conventions,
     costs,
     drawing_words,
     many_heads,
@@ -22,7 +23,8 @@ from helpers.explorers import (
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
 __all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "causal_mask", "concat_or_sum", "context_cost",
-           "heads", "rank", "sampling", "scale_and_saturation", "similarity", "step_through", "value_reading"]
+           "heads", "rank", "row_or_column", "sampling", "scale_and_saturation", "similarity", "step_through",
+           "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -110,3 +112,11 @@ def causal_mask(text=SENTENCE, layer=LAYER, head=HEAD, query=None, mask="after",
     raised : 0, 5 or 1000, added to every hidden score, to see which weights depend on them.
     """
     return masks.CausalMask(text, layer, head, query, mask, raised)
+
+
+def row_or_column(text="i love apples", layer=LAYER, head=HEAD, query=None, step=3):
+    """Walk from X to Z with a word as a row and with a word as a column, side by side.
+
+    step : 0 … 6, the scores S to begin with, which are the same in both.
+    """
+    return conventions.RowOrColumn(text, layer, head, query, step)

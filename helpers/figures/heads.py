@@ -116,17 +116,7 @@ def step(which, tokens, query, M, title, formula, columns=None, sums=None, role=
     cell, readable = cell_size([M], 2, WIDTH - 2 * PAD - side - extra, columns)
     sheet = Sheet(title, f"Step {which + 1} of {len(STEPS)}, {STEPS[which]}. {formula}.",
                   max(side + extra + cell * M.shape[1] + 2 * PAD, 600))
-    x = sheet.left
-    for s, name in enumerate(STEPS):
-        label, here = f"{s + 1} {name}", s == which
-        box = width(label, TEXT) + 22
-        fill, edge, ink = ("ink", "ink", "surface") if here else ("panel", "line", "soft")
-        sheet.rect(x, sheet.top, box, 28, fill, stroke=edge, radius=14)
-        sheet.text(x + box / 2, sheet.top + 19, label, TEXT, ink, "middle", "bold" if here else None)
-        if s < len(STEPS) - 1:
-            sheet.arrow(x + box + 3, sheet.top + 14, x + box + 21)
-        x += box + 24
-    sheet.top += 40
+    draw_steps(sheet, STEPS, which)
     sheet.text(sheet.left, sheet.top + TEXT, formula, TEXT)
     sheet.top += TEXT + 14
     x = sheet.left + side
@@ -145,6 +135,21 @@ def step(which, tokens, query, M, title, formula, columns=None, sums=None, role=
             + ([number(sums[i])] if sums is not None else []) for i, word in enumerate(words)]
     text = [title, formula, table(body, ["", *columns, *(["row sum"] if sums is not None else [])]), note]
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
+
+
+def draw_steps(sheet, names, which):
+    """The steps in a line with arrows between them, the present one filled."""
+    x = sheet.left
+    for s, name in enumerate(names):
+        label, here = f"{s + 1} {name}", s == which
+        box = width(label, TEXT) + 22
+        fill, edge, ink = ("ink", "ink", "surface") if here else ("panel", "line", "soft")
+        sheet.rect(x, sheet.top, box, 28, fill, stroke=edge, radius=14)
+        sheet.text(x + box / 2, sheet.top + 19, label, TEXT, ink, "middle", "bold" if here else None)
+        if s < len(names) - 1:
+            sheet.arrow(x + box + 3, sheet.top + 14, x + box + 21)
+        x += box + 24
+    sheet.top += 40
 
 
 def draw_columns(sheet, x, values, cell, fullest):
