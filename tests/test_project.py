@@ -24,6 +24,7 @@ CAPTURED = {"capture_output": True, "encoding": "utf-8"}
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb")) + sorted((ROOT / "solutions").glob("*.ipynb"))
 HELPERS = sorted((ROOT / "helpers").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
+BENCH = sorted((ROOT / "bench").glob("*.py"))
 
 # What is imported and not a line of requirements.txt or pyproject.toml, with the line that brings it.
 BROUGHT_BY = {
@@ -59,14 +60,15 @@ def imports(source):
 def undeclared(source, tests=False):
     ours = {path.stem for path in TESTS} if tests else set()
     known = declared(tests) | ({"torch"} if tests else set())
-    for name in set(imports(source)) - set(sys.stdlib_module_names) - ours - {"helpers"}:
+    for name in set(imports(source)) - set(sys.stdlib_module_names) - ours - {"helpers", "bench"}:
         if BROUGHT_BY.get(name, name) not in known:
             yield name
 
 
 @pytest.mark.parametrize("path", HELPERS, ids=lambda path: path.stem)
 def test_helpers_import_nothing_that_is_not_declared(path):
-    assert list(undeclared(path.read_text(encoding="utf-8"))) == []
+    source = path.read_text(encoding="utf-8")
+    assert list(undeclared(source)) == [] and "bench" not in imports(source)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -76,7 +78,7 @@ def test_notebooks_import_nothing_that_is_not_declared(path):
     assert list(undeclared(re.sub(r"^\s*[%!].*$", "", source, flags=re.M))) == []
 
 
-@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", TESTS + BENCH, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_tests_import_nothing_that_is_not_declared(path):
     assert list(undeclared(path.read_text(encoding="utf-8"), tests=True)) == []
 
