@@ -11,7 +11,7 @@ from dataclasses import asdict
 
 from bench.measure import Row
 
-GROUPS = ["attention", "decode", "imports", "notebooks"]
+GROUPS = ["attention", "decode", "language_model", "imports", "notebooks"]
 LINE = "{:<38} {:>9}   {:<30} {:>9}   {:>6}   {}"
 
 

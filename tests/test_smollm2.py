@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench import language_model
 from helpers import attention, embeddings, kv_sharing, multi_head, sampling, smollm2
 from helpers.smollm2 import model as module
 from helpers.smollm2.functions import WHEN, Functions
@@ -142,6 +143,18 @@ def test_what_makes_no_sense_is_refused(small):
         small.head(0, 6)
     with pytest.raises(ValueError, match="no layer 2"):
         small.run(IDS, layers=[2])
+
+
+def test_the_bench_reads_every_weight_and_makes_the_step_of_generation(small):
+    squares = sum(float((getattr(small.weights, name) ** 2).sum()) for name in SMALL.shapes)
+    assert np.isclose(language_model.read(small.weights), squares, rtol=1e-5)
+    run = language_model.step(small, IDS)
+    assert close(run(), small.logits(IDS)[-1]) and close(run(), small.logits(IDS)[-1])
+
+
+def test_the_bench_says_that_the_model_is_not_there(monkeypatch, tmp_path):
+    monkeypatch.setenv("COURSE_MODEL", str(tmp_path))
+    assert "not fetched" in list(language_model.rows())[0]
 
 
 # The reader's functions
