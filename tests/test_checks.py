@@ -268,6 +268,63 @@ def test_an_earlier_function_that_fails_is_named():
     assert "Your softmax (3.3) is used here, and its own check fails: begin there." in message
 
 
+def test_an_earlier_function_that_is_all_that_fails_is_said_to_be():
+    """The mistake told is that of the function it is in, by its own check."""
+    def softmax(z):
+        return np.exp(z) / np.exp(z).sum(axis=-1, keepdims=True)
+
+    def attention_weights(S, mask):
+        return softmax(np.where(mask, S, -np.inf))
+
+    def single_head(X, W_q, W_k, W_v, causal=False):
+        S = X @ W_q @ (X @ W_k).T / np.sqrt(W_k.shape[1])
+        return attention_weights(S, np.tri(len(X)) > 0 if causal else S == S) @ X @ W_v
+    report = run("single_head", single_head)
+    assert report.first == ("Your softmax (3.3) is used here and is what fails: with the course's own in its "
+                            "place, single_head is right. Begin there.",)
+    assert report.mistakes == ("no_max",) and report.diagnosis.endswith("as they are, large ones too.")
+    assert "in line 2 of softmax" in report.message
+    assert run("softmax", softmax).mistakes == ("no_max",)                  # it has been put back
+
+
+def test_two_earlier_functions_that_both_fail_are_named_together():
+    def scaled_scores(Q, K):
+        return Q @ K.T
+
+    def softmax(z):
+        return np.exp(z) / np.exp(z).sum(axis=-1, keepdims=True)
+
+    def last_query_attention(q, K, V):
+        return softmax(scaled_scores(q[None], K))[0] @ V
+    report = run("last_query_attention", last_query_attention)
+    assert report.first[0].startswith("Your scaled_scores (3.2) and softmax (3.3) are used here and are what")
+    assert "last_query_attention is right" in report.first[0]
+
+
+def test_what_is_wrong_beside_an_earlier_function_is_named_without_it():
+    def softmax(z):
+        return z / z.sum(axis=-1, keepdims=True)
+
+    def single_head(X, W_q, W_k, W_v, causal=False):
+        return softmax(X @ W_q @ W_k.T @ X.T / np.sqrt(W_q.shape[1])) @ X @ W_v
+    report = run("single_head", single_head)
+    assert report.first[1] == "With the course's own in its place single_head is still wrong:"
+    assert report.mistakes == ("causal_ignored",)
+
+
+def test_an_earlier_function_of_another_form_that_does_not_fit_is_named():
+    def causal_mask(n_q, n_k=None):
+        n_k = n_k or n_q
+        return np.where(np.tri(n_q, n_k, n_k - n_q) > 0, 0, -1e9)
+
+    def single_head(X, W_q, W_k, W_v, causal=False):
+        S = X @ W_q @ (X @ W_k).T / np.sqrt(W_k.shape[1])
+        return wrong_answers.right_softmax(np.where(causal_mask(len(X)), S, -1e9) if causal else S) @ X @ W_v
+    report = run("single_head", single_head)
+    assert report.first[0].startswith("Your causal_mask (3.4) is used here and does not fit here")
+    assert "would read your mask upside down" in report.message
+
+
 def test_an_earlier_function_that_is_not_written_is_named():
     def softmax(z):
         raise NotImplementedError

@@ -9,7 +9,7 @@ import pytest
 import wrong_answers
 from every_exercise import report_on
 
-from helpers.checks import check, report, run
+from helpers.checks import check, newer_cell, report, run
 from helpers.checks.compare import number, numbers
 from helpers.checks.report import Report, encodable, print_safely, table
 from helpers.figures.style import LIGHT
@@ -152,6 +152,7 @@ def test_check_displays_text_and_html_in_a_notebook(monkeypatch, tmp_path):
     (["def scores(Q, K):\n    return Q @ K.T", "def scores(Q, K)\n    return Q", "check(scores)"], True),
     (["def scores(Q, K)\n    return Q", "def scores(Q, K):\n    return Q @ K.T", "check(scores)"], False),
     (["def scores(Q, K):\n    return Q @ K.T", "def scores_too(Q, K)\n    return Q", "check(scores)"], False),
+    (["def scores(Q, K)\n    return Q", "scores = lambda Q, K: Q @ K.T", "check(scores)"], False),
 ])
 def test_a_cell_that_did_not_run_is_not_what_was_checked(monkeypatch, tmp_path, cells, said):
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
@@ -173,6 +174,27 @@ def test_a_cell_that_did_not_run_is_not_what_was_checked(monkeypatch, tmp_path, 
     check(scores)
     text = "The cell in which you wrote scores last did not run (line 1: expected ':'), so nothing is known"
     assert (text in shown[0].message) == said and ("did not run" in shown[0]._repr_html_()) == said
+
+
+@pytest.mark.parametrize(("later", "said"), [
+    ("def score(Q, K):\n    return K @ Q.T", True),
+    ("def scores2(Q, K):\n    return K @ Q.T", True),
+    ("def score(Q):\n    return Q", False),                  # it takes something else
+    ("def scaled_scores(Q, K):\n    return Q", False),       # an exercise of its own
+    ("def shares(Q, K):\n    return Q", False),
+    ("score = 3", False),
+])
+def test_a_function_that_got_another_name_is_not_what_was_checked(monkeypatch, later, said):
+    first = "def scores(Q, K):\n    return Q @ K.T"
+
+    class Shell:
+        user_ns = {"In": ["", first, later, "check(scores)"]}
+        get_ipython = classmethod(lambda cls: cls)
+    monkeypatch.setitem(report.sys.modules, "IPython", Shell)
+    text = f"A later cell defines {later[4:].split('(')[0]}: what follows is about scores, from before."
+    assert newer_cell("scores") == (text if said else "")
+    Shell.user_ns["In"][1:3] = later, first                  # the right one came last
+    assert newer_cell("scores") == ""
 
 
 @pytest.mark.parametrize(("code", "exercise"), [

@@ -49,7 +49,7 @@ def check(function):
         trouble = record.note(name, report.passed)
         if trouble:
             report = with_more(report, remarks=[*report.remarks, trouble])
-    stale = newer_cell_that_did_not_run(name)
+    stale = newer_cell(name)
     if stale:
         report = with_more(report, shown="\n".join(filter(None, [stale, report.shown])))
     show(report)
@@ -71,21 +71,40 @@ def exercise_named(function, frame):
     return next((known for known in BY_NAME if scope.get(known) is function), None)
 
 
-def newer_cell_that_did_not_run(name):
-    """A sentence when the last cell that defines `name` is no Python: then an older function is checked."""
+def newer_cell(name):
+    """A sentence when an older function is checked than the reader may think: the last cell that defines
+    `name` is no Python, or a later one defines something with nearly that name and as many arguments."""
     ipython = sys.modules.get("IPython")
     shell = ipython and ipython.get_ipython()
+    later = {}  # functions of later cells: name -> number of arguments
     for cell in reversed(getattr(shell, "user_ns", {}).get("In", ())):
-        if re.search(rf"^\s*def\s+{name}\b", cell, re.MULTILINE):
-            try:
-                ast.parse(cell)
-            except SyntaxError as err:
-                return (
-                    f"The cell in which you wrote {name} last did not run (line {err.lineno}: {err.msg}), so "
-                    "nothing is known about it: what follows is about the function from before."
-                )
-            return ""
+        try:
+            defined = functions_in(cell)
+        except SyntaxError as err:
+            if not re.search(rf"^\s*def\s+{name}\b", cell, re.MULTILINE):
+                continue
+            return (
+                f"The cell in which you wrote {name} last did not run (line {err.lineno}: {err.msg}), so "
+                "nothing is known about it: what follows is about the function from before."
+            )
+        if name in defined:
+            alike = [n for n, count in later.items() if count == defined[name] and n not in BY_NAME]
+            close = get_close_matches(name, alike, 1, 0.8)
+            text = f"A later cell defines {{}}: what follows is about {name}, from before."
+            return text.format(close[0]) if close else ""
+        later = defined | later
     return ""
+
+
+def functions_in(cell):
+    """{name: number of arguments} of the functions that a cell defines, with def or as a variable."""
+    found = {}
+    for node in ast.walk(ast.parse(cell)):
+        if isinstance(node, ast.FunctionDef):
+            found[node.name] = len(node.args.posonlyargs + node.args.args)
+        elif isinstance(node, ast.Assign):
+            found |= {target.id: -1 for target in node.targets if isinstance(target, ast.Name)}
+    return found
 
 
 def no_such_exercise(function):

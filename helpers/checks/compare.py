@@ -283,7 +283,7 @@ def as_often(want, have, draws):
     """
     with np.errstate(all="ignore"):
         want, have = (np.where(abs(p - p.round()) < 1e-9, p.round(), p) for p in (want, have))
-        far = [np.where(p > 0, p * np.log(p / q), 0) for p, q in ((have, want), (1 - have, 1 - want))]
+        far = [np.where(p == 0, 0, p * np.log(p / q)) for p, q in ((have, want), (1 - have, 1 - want))]
         return draws * (far[0] + far[1]) <= CHANCE
 
 

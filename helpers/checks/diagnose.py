@@ -6,6 +6,7 @@ mistake fits, `kinds` looks for what mistakes have in common (a factor, a transp
 and otherwise says what does hold.
 """
 
+import re
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -94,6 +95,8 @@ def partly(exercise, tried):
         return None
     all_wrong = sum(t.fault is not None for t in tried)
     also = f"That explains {len(best)} of the {all_wrong} inputs that fail; something else is wrong too."
+    if len(best) == all_wrong:
+        also = "All inputs that fail look like that; on others, where it would show too, the answer is right."
     part = named(exercise, (found,))
     return Diagnosis(part.mistakes, f"{part.what} {also}", part.why, part.read, best)
 
@@ -200,8 +203,10 @@ def agreement(exercise, t, wrong):
         return CLASH
     if given.error or wrong.error:
         if given.error and wrong.error:
-            if given.error.type == wrong.error.type or t.case.raises:
+            if t.case.raises or same_complaint(given.error, wrong.error):
                 return EXACT
+            if given.error.type == wrong.error.type:
+                return LOOSE
             return LOOSE if {given.error.type, wrong.error.type} <= {*SHAPES, *ARITHMETIC} else 0
         error, value = (given.error, wrong.value) if given.error else (wrong.error, given.value)
         if error.type in ARITHMETIC and not_finite(exercise, value):
@@ -228,6 +233,28 @@ def agreement(exercise, t, wrong):
     if not_finite(exercise, given.value) and not_finite(exercise, wrong.value):
         return LOOSE
     return 0
+
+
+COMPLAINTS = (
+    ("sizes", "mismatch|broadcast|aligned|same (number|shape)|must match|concatenat|reshape|inhomogeneous"),
+    ("places", "out of (bounds|range)"),
+    ("nothing", "NoneType"),
+    ("types", "[Cc]annot cast|ufunc|unsupported operand"),
+    ("shares", "[Pp]robabilities"),
+)
+
+
+def same_complaint(one, other):
+    """Whether two errors say the same: ValueError is raised for many reasons."""
+    if one.type != other.type or one.type not in SHAPES:
+        return one.type == other.type
+    return complaint(one.text) == complaint(other.text)
+
+
+def complaint(text):
+    """What an error message is about; the message itself, without its numbers, when that is not known."""
+    known = (kind for kind, pattern in COMPLAINTS if re.search(pattern, text))
+    return next(known, re.sub(r"[\d\W]+", " ", text))
 
 
 def empty_rows(x, y):

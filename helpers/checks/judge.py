@@ -1,7 +1,8 @@
 """From a reader's function to a report: run it, compare, find the mistake, choose what to show."""
 
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
@@ -95,16 +96,17 @@ def weigh(exercise, function, outcomes, replaced, may_blame):
             exercise.name, "passed", summary, why=exercise.passed, remarks=remarks, next=what_next(exercise)
         )
     found = told(diagnose, exercise, tried)
+    first, theirs = told(blame, exercise, function) or ((), None) if may_blame else ((), None)
     shown = choose(exercise, list(found.inputs) if found and found.inputs else faults)
     holds = () if found else told(what_holds, exercise, counted, shown) or ()
     sizes = exercise.sizes(shown.case)
-    return Report(
+    report = Report(
         exercise.name,
         "wrong",
         summary,
         shown=shown.case.says or in_words(exercise, shown.case),
         facts=tuple(facts(exercise, function, shown, found)),
-        first=tuple(blame(exercise, function)) if may_blame else (),
+        first=first,
         diagnosis=found.what if found else end_in_words(shown),
         why=filled(found.why, sizes) if found else "",
         holds=tuple(holds),
@@ -113,6 +115,10 @@ def weigh(exercise, function, outcomes, replaced, may_blame):
         mistakes=tuple(m.name for m in found.mistakes) if found else (),
         pictures=pictures(exercise, shown),
     )
+    if theirs:  # what is wrong is told where it is, without what is wrong elsewhere
+        same = {key: getattr(theirs, key) for key in ("diagnosis", "why", "holds", "read", "mistakes")}
+        report = with_more(report, **same)
+    return report
 
 
 STRICT = False  # in tests: let a fault of the diagnosis itself be seen
@@ -187,9 +193,13 @@ def remarks_on(exercise, tried, outcomes, replaced):
         text = exercise.remark([o.value if o.error is None else None for o in outcomes])
         if text:
             yield text
-    lists = any(isinstance(t.given.value, list) for t in tried)
-    if lists and len(exercise.returns) == 1 and not exercise.lists:
-        yield f"{exercise.name} gives back a list; the functions that come after it expect a NumPy array."
+    tuples = any(t.given.tuple for t in tried)
+    if len(exercise.returns) == 1 and any(isinstance(t.given.value, list) for t in tried):
+        if not exercise.lists:
+            came = f"{exercise.name} gives back a {'tuple' if tuples else 'list'}"
+            yield f"{came}; the functions that come after it expect a NumPy array."
+        elif tuples:
+            yield "it gives back a tuple; the exercise asks for a list, to which one can append."
     if replaced:
         yield f"it replaces {', '.join(replaced)} for everybody; use a name of your own."
 
@@ -211,12 +221,64 @@ def choose(exercise, faults):
 
 
 def blame(exercise, function):
-    """A line for each earlier function of the reader's that this one uses and that fails its own check."""
-    for name, own in own_functions(function).items():
-        if name in BY_NAME and name != exercise.name and own is not function:
-            report = judge(BY_NAME[name], own)
-            if not report.passed:
-                yield (
-                    f"Your {name} ({BY_NAME[name].number}) is used here, and its own check "
-                    f"{'has nothing to run yet' if report.state == 'not written' else 'fails'}: begin there."
-                )
+    """(sentences about earlier functions of the reader's that are used here and fail, the report to go by).
+
+    The report is that of the earlier function without which all is right; where more is wrong, it
+    is that of this exercise with the course's own functions in place of those earlier ones.
+    """
+    earlier = {
+        name: own
+        for name, own in own_functions(function).items()
+        if name in BY_NAME and name != exercise.name and own is not function
+    }
+    reports = {name: judge(BY_NAME[name], earlier[name]) for name in BY_NAME if name in earlier}
+    doubtful = [name for name, report in reports.items() if not report.passed or report.remarks]
+    rest = None
+    for names in [[name] for name in doubtful] + [doubtful] * (len(doubtful) > 1):
+        with course_in_place_of(function, {name: earlier[name] for name in names}):
+            rest = judge(exercise, function)
+        if not rest.passed:
+            continue
+        are, their = ("is", "its") if len(names) == 1 else ("are", "their")
+        which = " and ".join(f"{name} ({BY_NAME[name].number})" for name in names)
+        passes = all(reports[name].passed for name in names)
+        says = "does not fit here, though it passes its own check" if passes else f"{are} what fails"
+        line = (
+            f"Your {which} {are} used here and {says}: with the course's own in {their} place, "
+            f"{exercise.name} is right. Begin there."
+        )
+        if passes:
+            return (line, *reports[names[0]].remark_lines), None
+        return (line,), reports[names[0]] if len(names) == 1 else None
+    lines = [
+        f"Your {name} ({BY_NAME[name].number}) is used here, and its own check "
+        f"{'has nothing to run yet' if reports[name].state == 'not written' else 'fails'}: begin there."
+        for name in doubtful
+        if not reports[name].passed
+    ]
+    if not lines or not rest.diagnosis or rest.state != "wrong":
+        return tuple(lines), None
+    its = "its" if len(lines) == 1 else "their"
+    return (*lines, f"With the course's own in {its} place {exercise.name} is still wrong:"), rest
+
+
+@contextmanager
+def course_in_place_of(function, earlier):
+    """Meanwhile the function uses the course's own versions of these earlier functions."""
+    instead = {id(own): BY_NAME[name].reference for name, own in earlier.items()}
+    undo = []
+    for own in own_functions(function).values():
+        for name, value in list(own.__globals__.items()):
+            if id(value) in instead:
+                undo.append((own.__globals__.__setitem__, name, value))
+                own.__globals__[name] = instead[id(value)]
+        for cell in own.__closure__ or ():
+            with suppress(ValueError):  # not filled yet
+                if id(cell.cell_contents) in instead:
+                    undo.append((partial(setattr, cell), "cell_contents", cell.cell_contents))
+                    cell.cell_contents = instead[id(cell.cell_contents)]
+    try:
+        yield
+    finally:
+        for put, name, value in reversed(undo):
+            put(name, value)

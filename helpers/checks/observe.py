@@ -75,6 +75,7 @@ class Outcome:
     shared: tuple = ()  # positions of the inputs whose memory the answer shares
     printed: str = ""
     warned: tuple = ()  # of (text, Place or None)
+    tuple: bool = False  # the answer was a tuple; `value` holds a list of what was in it
 
 
 def freeze(arguments, options):
@@ -103,14 +104,15 @@ def observe(function, frozen, call=None):
             )
             value = simple(result)
             shared = tuple(i for i, a in enumerate(arguments) if shares(result, a))
+            a_tuple = isinstance(result, tuple)
             del result
         except BaseException as err:  # SystemExit and KeyboardInterrupt too
-            error, shared = describe(err), ()
+            error, shared, a_tuple = describe(err), (), False
     try:
         changed = tuple(i for i, (a, b) in enumerate(zip(arguments, before, strict=True)) if not same(a, b))
     except Exception:  # so changed that it cannot even be compared
         changed = tuple(range(len(before)))
-    return Outcome(value, error, "", changed, shared, out.text(), tuple(warned.items()))
+    return Outcome(value, error, "", changed, shared, out.text(), tuple(warned.items()), a_tuple)
 
 
 class Bounded(io.TextIOBase):

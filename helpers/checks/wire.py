@@ -58,6 +58,7 @@ def unpack(message):
         tuple(plain.pop("shared", ())),
         plain.pop("printed", ""),
         tuple((text, place(where)) for text, where in plain.pop("warned", ())),
+        plain.pop("tuple", False),
     )
     return outcome, plain
 
