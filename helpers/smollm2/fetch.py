@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import zipfile
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from helpers.smollm2.weights import (
     INDEX,
     TOKENIZER,
     Config,
+    Weights,
     look_at,
     open_weights,
     read_index,
@@ -154,12 +156,23 @@ def look(folder, again=False):
         say(f"The language model is in {folder}.")
         return THERE
     except FileNotFoundError:
-        if not again:
-            say(COST.format(folder=folder))
+        news = ""
     except ValueError as err:
-        if not again:
-            say(f"{str(err).partition('; mend')[0]}. It is fetched anew.\n{COST.format(folder=folder)}")
+        news = f"{str(err).partition('; mend')[0]}. It is fetched anew.\n"
+    strange = others(folder)
+    if strange:
+        raise Trouble(f"{folder} holds other things, such as {strange[0].name}: set COURSE_MODEL to a folder for "
+                      f"the model alone, then run {HOW} again.")
+    if not again:
+        say(news + COST.format(folder=folder))
     return NOT_THERE
+
+
+def others(folder):
+    """What lies in the folder and is not the model's, hidden files apart."""
+    ours = {INDEX, TOKENIZER, "unfinished"} | {f"{field.name}.npy" for field in fields(Weights)}
+    there = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in there if path.name not in ours and path.name[0] != "."]
 
 
 def say(line, passing=False):

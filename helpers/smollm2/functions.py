@@ -1,8 +1,8 @@
 """Whose functions the language model runs on: the helpers', or yours in their place.
 
-Read `WHEN` (what can be replaced, and when it is called), then `Functions.attend`, which decides how your
-functions for attention work together. What you replace is really what runs: `print(model.functions)` counts.
-Your functions get what the exercises say they get, and nothing else.
+Read `WHEN` (what can be replaced, what it is called with, and when), then `Functions.attend`, which decides
+how your functions for attention work together. What you replace is really what runs: `print(model.functions)`
+counts. Your functions get what the exercises say they get, and nothing else.
 """
 
 from collections import Counter
@@ -11,20 +11,19 @@ import numpy as np
 
 from helpers import attention, embeddings, kv_sharing, multi_head, sampling
 
-# name: (the helpers' function, when it is called and with what)
+# name: (the helpers' function, what it is called with, and when). Prefill: several queries; decode: one.
 WHEN = {
-    "embed": (embeddings.embed, "ids (n,) and E (V, d_model), at the start"),
-    "split_heads": (multi_head.split_heads, "queries, keys and values of a layer (n, 15 · 64), 15 heads"),
-    "rope": (embeddings.rope, "queries and keys of a layer as rows (12 · n, 64), and where each row stands"),
-    "scores": (attention.scores, "several queries: each head's (n_q, 64), (n_k, 64)"),
-    "scaled_scores": (attention.scaled_scores, "several queries: each head's (n_q, 64), (n_k, 64)"),
-    "causal_mask": (attention.causal_mask, "several queries: n_q, n_k"),
-    "softmax": (attention.softmax, "several queries: masked scores of all heads (9, n_q, n_k)"),
-    "attention_weights": (attention.attention_weights, "several queries: scores (9, n_q, n_k) and mask"),
-    "grouped_query_attention": (kv_sharing.grouped_query_attention,
-                                "one query, the newest: Q (9, 1, 64), K and V (3, n_k, 64)"),
-    "merge_heads": (multi_head.merge_heads, "what the heads of a layer take away (9, n, 64)"),
-    "sample_next": (sampling.sample_next, "the last logits (1, V), when a token is chosen"),
+    "embed": (embeddings.embed, "ids (n,), E (V, 576): at the start"),
+    "split_heads": (multi_head.split_heads, "(n, 960), 15: all q, k and v of a layer"),
+    "rope": (embeddings.rope, "rows (12·n, 64) of q and k, positions, base"),
+    "scores": (attention.scores, "a head's (n_q, 64), (n_k, 64): prefill"),
+    "scaled_scores": (attention.scaled_scores, "a head's (n_q, 64), (n_k, 64): prefill"),
+    "causal_mask": (attention.causal_mask, "n_q, n_k: prefill"),
+    "softmax": (attention.softmax, "masked scores (9, n_q, n_k): prefill"),
+    "attention_weights": (attention.attention_weights, "scores (9, n_q, n_k), mask: prefill"),
+    "grouped_query_attention": (kv_sharing.grouped_query_attention, "(9, 1, 64), twice (3, n_k, 64): decode"),
+    "merge_heads": (multi_head.merge_heads, "(9, n, 64): what the heads take away"),
+    "sample_next": (sampling.sample_next, "logits (1, V), rng, settings: the choice"),
 }
 PARTS = ("scores", "scaled_scores", "causal_mask", "softmax", "attention_weights")
 INSIDE = {"scores": "scaled_scores", "softmax": "attention_weights"}     # the second calls the first
@@ -163,5 +162,5 @@ class Functions:
             if name in self.own:
                 outer = INSIDE.get(name)
                 whose = f"in {outer}" if outer in self.own else f"yours, {self.calls[name]} calls"
-            rows.append(f"{name:24s} {whose:22s} {when}")
+            rows.append(f"{name:24s} {whose:20s} {when}")
         return "\n".join(rows)

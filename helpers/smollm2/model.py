@@ -81,7 +81,7 @@ class Trace:
     X_out: np.ndarray     # (n, d_model)  after the last layer and the final norm
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SmolLM2:
     """Weights, tokenizer and the functions it runs on."""
 
@@ -92,6 +92,11 @@ class SmolLM2:
     @property
     def config(self):
         return self.weights.config
+
+    def __repr__(self):
+        c, own = self.config, ", ".join(self.functions.own)
+        return (f"<SmolLM2: {c.n_layers} layers of {c.n_heads} heads, {c.n_kv_heads} of keys and values"
+                + f"; on your {own}" * bool(own) + ">")
 
     def use(self, **functions):
         """The same model on your functions; all weights are shared, this model stays as it is.
