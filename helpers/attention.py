@@ -151,10 +151,10 @@ def attention(Q, K, V, causal=False):
 def attend_at_once(Q, K, V, causal=False):
     """The plain way: all scores, the mask, softmax, all values.  Shapes as for `attend_in_tiles`."""
     (h, n_q, d_k), (g, n_k, d_v) = Q.shape, V.shape
-    m = h // max(g, 1)                                      # a group's queries stand one below the other
-    S = scaled_scores(Q.reshape(g, m * n_q, d_k), K)        # (g, m·n_q, d_k) -> (g, m·n_q, n_k)
+    Q = Q.reshape(g, h // max(g, 1), n_q, d_k)              # (h, n_q, d_k) -> (g, h/g, n_q, d_k)
+    S = scaled_scores(Q, K[:, None])                        # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
     if causal and n_q > 1:                                  # (one query is the newest: it may read every key)
-        A = attention_weights(S, np.tile(causal_mask(n_q, n_k), (m, 1)))
+        A = attention_weights(S, causal_mask(n_q, n_k))
     else:
         A = softmax(S)
-    return (A @ V).reshape(h, n_q, d_v)                     # (g, m·n_q, n_k) @ (g, n_k, d_v)
+    return (A @ V[:, None]).reshape(h, n_q, d_v)            # (g, h/g, n_q, d_v) -> (h, n_q, d_v)
