@@ -170,7 +170,7 @@ def test_a_text_that_cannot_be_read_changes_nothing_but_the_complaint(typed):
 def test_the_state_is_said_and_the_bundle_has_its_picture():
     explorer = explorers.sampling(temperature=0.5, top_k=3)
     said = re.search(r'role="status"[^>]*>(.*?)</p>', explorer.canvas.value).group(1)
-    assert said == "seed 0, temperature 0.50, top-k 3, top-p 1.00, draws 100"
+    assert said == "seed 0, temperature 0.5, top-k 3, top-p 1, draws 100"
     bundle, picture = explorer._repr_mimebundle_(), explorer.picture()
     assert bundle[explorers.VIEW]["model_id"] == explorer.box.model_id
     assert bundle["image/svg+xml"] == picture.svg and bundle["text/plain"] == picture.text == repr(explorer)

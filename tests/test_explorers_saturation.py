@@ -149,7 +149,7 @@ def test_sizes_are_written_with_two_digits_that_count(x, text):
 def test_the_state_is_said_and_the_bundle_has_its_picture():
     explorer = explorers.scale_and_saturation(scale=False)
     said = re.search(r'role="status"[^>]*>(.*?)</p>', explorer.canvas.value).group(1)
-    assert said == "scores not divided, seed 0, d_k 64, temperature 1.00"
+    assert said == "scores not divided, seed 0, d_k 64, temperature 1"
     bundle, picture = explorer._repr_mimebundle_(), explorer.picture()
     assert bundle[explorers.VIEW]["model_id"] == explorer.box.model_id
     assert bundle["image/svg+xml"] == picture.svg and bundle["text/plain"] == picture.text == repr(explorer)

@@ -1,6 +1,7 @@
 """What all explorers have in common: `Explorer`, and `Reading` for those that read a text.
 
-`choice` makes a row of buttons, `slider` a slider, `stepper` the two buttons that move either forth and back.
+`choice` makes a row of buttons, `slider` a slider over whole numbers, `pick` one over any values, `stepper`
+the two buttons that move buttons or a slider forth and back.
 """
 
 import contextlib
@@ -10,11 +11,11 @@ import ipywidgets as widgets
 
 from helpers import tiny_model
 from helpers.figures.style import live_css
-from helpers.figures.words import numbered
+from helpers.figures.words import numbered, spaced
 
 SENTENCE = "anna loves apples . ben loves pears . she eats"
 LAYER, HEAD = 1, 3           # the head that goes from "eats" to the fruit of its subject
-SLIDERS = (widgets.IntSlider, widgets.FloatSlider, widgets.SelectionSlider)
+SLIDERS = (widgets.IntSlider, widgets.SelectionSlider)
 VIEW = "application/vnd.jupyter.widget-view+json"
 CSS = live_css() + """
 .sa-picture{overflow-x:auto}
@@ -22,6 +23,7 @@ CSS = live_css() + """
 .sa-larger svg{zoom:1.5;max-width:none!important}
 .sa-controls{flex-flow:row wrap!important;align-items:center;gap:2px 18px}
 .sa-controls .widget-label{width:auto!important;min-width:40px;flex-shrink:0;margin-right:6px;text-align:left}
+.sa-controls .widget-hslider{margin:2px}
 .sa-controls .widget-toggle-buttons{display:flex;align-items:baseline;width:auto;margin:2px;overflow:visible}
 .sa-controls button{width:auto!important;min-width:32px;padding:0 9px}
 .sa-controls button.mod-active{background:var(--sa-ink);color:var(--sa-surface);box-shadow:none}
@@ -67,7 +69,7 @@ class Explorer:
     def state_in_words(self):
         """What is chosen, for those who do not see the pressed buttons."""
         return ", ".join([f"{c.description} {c.label}" for c in self.choices]
-                         + [f"{c.description} {shown(c)}" for c in self.sliders])
+                         + [f"{c.description} {getattr(c, 'label', c.value)}" for c in self.sliders])
 
     def changed(self, change):
         """A control has a new value."""
@@ -186,11 +188,18 @@ def slider(name, last, value, tooltip, first=0):
     return widgets.IntSlider(value, first, last, description=name, tooltip=tooltip)
 
 
-def shown(slider):
-    """The value of a slider as it stands beside it."""
-    if isinstance(slider, widgets.SelectionSlider):
-        return slider.label
-    return f"{slider.value:.2f}" if isinstance(slider, widgets.FloatSlider) else str(slider.value)
+def pick(name, values, value, tooltip, written=spaced):
+    """A slider over `values` and `value`, each as it is `written`.
+
+    A FloatSlider would do for fractions, but moves the value to its nearest step as soon as it is shown.
+    """
+    options = written_out({*values, value}, written)
+    return widgets.SelectionSlider(options=options, value=value, description=name, tooltip=tooltip)
+
+
+def written_out(values, written=spaced):
+    """The options of a slider over `values`: rising, with a label each."""
+    return [(written(v), v) for v in sorted(values)]
 
 
 def stepper(control, back="◀ back", on="next ▶", what="step"):

@@ -1,10 +1,8 @@
 """What the length of a text costs: `ContextCost`."""
 
-import ipywidgets as widgets
-
 from helpers.arrays import count
 from helpers.cost import activation_bytes, crossover, layer_flops
-from helpers.explorers.base import Explorer, choice, slider
+from helpers.explorers.base import Explorer, choice, pick, slider, written_out
 from helpers.figures.words import number, spaced
 from helpers.figures.work_curves import flops_text, percent, work_curves
 from helpers.published_models import PUBLISHED
@@ -32,9 +30,8 @@ class ContextCost(Explorer):
             self.model.value = OWN
         d_model = own.get("d_model", m.n_heads * m.d_head)
         n_heads = own.get("n_heads", self.usual_heads(d_model) if "d_model" in own else m.n_heads)
-        widths = sorted({*WIDTHS, *(m.n_heads * m.d_head for m in MODELS.values()), d_model})
-        n = count("n", n, least=1)
-        self.n = pick("n", sorted({*LENGTHS, n}), n, "tokens in the text")
+        widths = {*WIDTHS, *(m.n_heads * m.d_head for m in MODELS.values())}
+        self.n = pick("n", LENGTHS, count("n", n, least=1), "tokens in the text")
         self.d_model = pick("d_model", widths, d_model, "numbers for a token")
         self.n_heads = pick("heads", self.heads_of(d_model, n_heads), n_heads, "heads in a layer")
         self.layers = slider("layers", max(128, own.get("layers", 1)), own.get("layers", m.n_layers),
@@ -69,7 +66,7 @@ class ContextCost(Explorer):
                 self.d_model.value, self.layers.value = m.n_heads * m.d_head, m.n_layers
             if owner is self.d_model or owner is self.model and m:
                 h = m.n_heads if owner is self.model else self.usual_heads(self.d_model.value)
-                self.n_heads.options = options(self.heads_of(self.d_model.value, h))
+                self.n_heads.options = written_out(self.heads_of(self.d_model.value, h))
                 self.n_heads.value = h
 
     def picture(self):
@@ -109,13 +106,3 @@ def times_less(times):
     if times <= 1:
         return "no less"
     return f"{number(times, 1) if times < 10 else spaced(round(times))} times less"
-
-
-def options(values):
-    """Numbers as the choices of a slider."""
-    return [(spaced(v), v) for v in values]
-
-
-def pick(name, values, value, tooltip):
-    """A slider over `values`."""
-    return widgets.SelectionSlider(options=options(values), value=value, description=name, tooltip=tooltip)

@@ -5,13 +5,15 @@ import numpy as np
 
 from helpers.arrays import count
 from helpers.attention import softmax
-from helpers.explorers.base import Reading, choice, slider
+from helpers.explorers.base import Reading, choice, pick, slider
 from helpers.figures.next_word import Line, next_word
 from helpers.figures.style import SHOWN
 from helpers.figures.words import number
 from helpers.sampling import next_probabilities
 
 MOST = 1000                  # draws
+TEMPERATURES = [t / 10 for t in range(31)]
+SHARES = [share / 100 for share in range(1, 101)]
 SEEDS = (0, 1, 2)            # besides the one asked for
 LATEST = 8                   # draws written out
 
@@ -23,14 +25,12 @@ class Sampling(Reading):
         super().__init__(text)
         next_probabilities(self.trace.logits, temperature, top_k, top_p)      # refuses what cannot be
         n_words = len(self.model.vocab)
-        self.temperature = widgets.FloatSlider(temperature, min=0, max=max(3, temperature), step=0.1,
-                                               description="temperature", readout_format=".2f",
-                                               tooltip="the logits are divided by it; 0 takes the likeliest")
+        self.temperature = pick("temperature", TEMPERATURES, temperature,
+                                "the logits are divided by it; 0 takes the likeliest", "{:g}".format)
         self.top_k = slider("top-k", n_words, n_words if top_k is None else min(top_k, n_words),
                             f"how many of the likeliest words stay; {n_words} is all", first=1)
-        self.top_p = widgets.FloatSlider(1 if top_p is None else top_p, min=0.01, max=1, step=0.01,
-                                         description="top-p", readout_format=".2f",
-                                         tooltip="the fewest words with this share together stay; 1 is all")
+        self.top_p = pick("top-p", SHARES, 1.0 if top_p is None else top_p,
+                          "the fewest words with this share together stay; 1 is all", "{:g}".format)
         seed = count("seed", seed)
         self.seed = choice("seed", sorted({*SEEDS, seed}), seed)
         self.draws = slider("draws", MOST, draws, "how many words are drawn")

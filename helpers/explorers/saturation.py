@@ -2,13 +2,11 @@
 
 import math
 
-import ipywidgets as widgets
 import numpy as np
 
 from helpers.arrays import count
 from helpers.attention import softmax
-from helpers.explorers.base import Explorer, choice
-from helpers.explorers.costs import pick
+from helpers.explorers.base import Explorer, choice, pick
 from helpers.figures.saturation import saturation, size
 from helpers.figures.words import number, short_number
 
@@ -17,7 +15,7 @@ WIDEST = 4096                # d_k, if it is asked for
 ROWS, KEYS = 300, 6          # queries drawn, and keys for each
 SEEDS = (0, 1, 2)            # besides the one asked for
 WAYS = ("divided by √d_k", "not divided")
-HOTTEST = 5                  # the highest temperature, besides the one asked for
+TEMPERATURES = [t / 10 for t in range(1, 51)]
 
 
 class ScaleAndSaturation(Explorer):
@@ -30,11 +28,10 @@ class ScaleAndSaturation(Explorer):
         seed = count("seed", seed)
         if not 1 <= count("d_k", d_k) <= WIDEST:
             raise ValueError(f"d_k must be 1 … {WIDEST}, got {d_k}")
-        self.d_k = pick("d_k", sorted({*WIDTHS, d_k}), d_k, "numbers in a query and in a key")
+        self.d_k = pick("d_k", WIDTHS, d_k, "numbers in a query and in a key")
         self.scores = choice("scores", (True, False), bool(scale), WAYS)
-        self.temperature = widgets.FloatSlider(temperature, min=min(0.1, temperature), step=0.1,
-                                               max=max(HOTTEST, temperature), description="temperature",
-                                               readout_format=".2f", tooltip="scores are divided by it too")
+        self.temperature = pick("temperature", TEMPERATURES, temperature, "scores are divided by it too",
+                                written="{:g}".format)
         self.seed = choice("seed", sorted({*SEEDS, seed}), seed)
         self.drawn = {}                                       # seed -> {width: raw scores}
         self.assemble([self.d_k, self.temperature], [self.scores, self.seed])
