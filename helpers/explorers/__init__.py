@@ -13,6 +13,7 @@ from helpers.explorers import (
     conventions,
     costs,
     drawing_words,
+    language_model,
     many_heads,
     masks,
     one_head,
@@ -23,8 +24,8 @@ from helpers.explorers import (
 from helpers.explorers.base import HEAD, LAYER, SENTENCE, VIEW
 
 __all__ = ["SENTENCE", "VIEW", "cache", "cache_calculator", "causal_mask", "concat_or_sum", "context_cost",
-           "heads", "rank", "row_or_column", "sampling", "scale_and_saturation", "similarity", "step_through",
-           "value_reading"]
+           "heads", "model_heads", "rank", "row_or_column", "sampling", "scale_and_saturation", "similarity",
+           "step_through", "value_reading"]
 
 
 def similarity(text=SENTENCE, layer=LAYER, head=HEAD, query=None):
@@ -120,3 +121,14 @@ def row_or_column(text="i love apples", layer=LAYER, head=HEAD, query=None, step
     step : 0 … 6, the scores S to begin with, which are the same in both.
     """
     return conventions.RowOrColumn(text, layer, head, query, step)
+
+
+def model_heads(text="The cat met Ivo Brandt. Later Ivo", layer=18, head=6, query=None, score="induction",
+                without=(), model=None):
+    """All 270 heads of the real language model on any text of at most 24 tokens: a map of scores, one large.
+
+    score : "previous token", "first token", "itself", "duplicate token", "induction" or "entropy".
+    without : (layer, head) pairs to switch off to begin with.  model : `smollm2.load()` by default, or one
+    that runs on your functions.  Raises FileNotFoundError where the model has not been fetched.
+    """
+    return language_model.ModelHeads(text, layer, head, query, score, without, model)

@@ -1,0 +1,125 @@
+"""All heads of the language model on the reader's own text: `ModelHeads`."""
+
+import ipywidgets as widgets
+import numpy as np
+
+from helpers import smollm2
+from helpers.explorers.base import Explorer, choice, slider
+from helpers.figures.head_grid import without as names_of
+from helpers.figures.heads import largest
+from helpers.figures.model_heads import model_heads, visible
+from helpers.figures.words import number, numbered
+from helpers.smollm2.measure import SCORES, head_scores, patterns
+
+MOST = 24                    # tokens
+TOP = 4                      # the likeliest tokens with all heads on, and as many without those switched off
+
+
+class ModelHeads(Explorer):
+    """A score for every head, the patterns of a layer, one of them large, and what the model expects next."""
+
+    def __init__(self, text, layer, head, query, score, without, model):
+        super().__init__()
+        self.model = smollm2.load() if model is None else model
+        self.off = set(without)
+        self.read(text)
+        c = self.model.config
+        self.text = widgets.Text(text, description="text", continuous_update=False,
+                                 tooltip=f"any text of at most {MOST} tokens; Enter reads it",
+                                 layout=widgets.Layout(width="min(640px, 98%)"))
+        self.score = choice("score", SCORES, score)
+        self.score.tooltips = list(SCORES.values())
+        self.layer = slider("layer", c.n_layers - 1, layer, "the layer whose patterns are shown")
+        self.head = choice("head", range(c.n_heads), head)
+        self.query = widgets.SelectionSlider(options=[("", 0)], description="query",
+                                             tooltip="the token that asks")
+        self.offer_queries(query)
+        self.best = widgets.Button(description="go to the highest", tooltip="the head with the highest score")
+        self.best.on_click(lambda _: self.go_to_best())
+        self.switch = widgets.Button(tooltip="switch the chosen head off, or on again")
+        self.switch.on_click(lambda _: self.switch_off(self.off ^ {self.chosen}))
+        self.all_on = widgets.Button(description="all on", tooltip="switch all heads on")
+        self.all_on.on_click(lambda _: self.switch_off(set()))
+        self.assemble([self.text], [self.score], [self.layer, self.head, self.best],
+                      [self.query, self.switch, self.all_on])
+
+    @property
+    def chosen(self):
+        """The (layer, head) shown large."""
+        return self.layer.value, self.head.value
+
+    def read(self, text):
+        """Run the model; a text it cannot read raises TypeError or ValueError and changes nothing."""
+        ids = self.model.ids(text)
+        if len(ids) > MOST:
+            raise ValueError(f"the text is cut into {len(ids)} tokens, and the picture has room for {MOST}")
+        everything = patterns(self.model, ids)
+        self.now = patterns(self.model, ids, self.off) if self.off else everything
+        self.everything, self.shown = everything, text
+        self.names = numbered(map(visible, self.model.tokenizer.tokens(ids)))
+        self.scores = head_scores(self.now.A, ids)
+
+    def offer_queries(self, query=None):
+        """A place on the slider for each token; the last is chosen unless `query` says which."""
+        last = len(self.names) - 1
+        query = last if query is None else query
+        if query not in range(last + 1):
+            raise ValueError(f"query must be one of the positions 0 … {last}, got {query!r}")
+        self.query.options = [(f"{i} {name}", i) for i, name in enumerate(self.names)]
+        self.query.value = query
+
+    def changed(self, change):
+        if self.still:
+            return
+        if change["owner"] is not self.text:
+            if self.text.value != self.shown:                 # a refused text gives way to the one shown
+                self.still, self.text.value = True, self.shown
+                self.still = False
+            super().changed(change)
+            return
+        self.complaint = ""
+        try:
+            self.read(change["new"])
+        except ValueError as err:
+            self.complaint = f"{err}. The picture still shows the last good text."
+            self.draw()
+            return
+        with self.together():
+            self.offer_queries()
+
+    def switch_off(self, off):
+        """Read the same text without these heads."""
+        self.off = off
+        with self.together():
+            self.now = patterns(self.model, self.now.ids, off) if off else self.everything
+            self.scores = head_scores(self.now.A, self.now.ids)
+
+    def go_to_best(self):
+        scores = self.scores[self.score.value]
+        if not np.isnan(scores).any():
+            with self.together():
+                self.layer.value, self.head.value = divmod(int(scores.argmax()), scores.shape[1])
+
+    def draw(self):
+        layer, head = self.chosen
+        self.switch.description = f"switch {layer}.{head} {'on' if self.chosen in self.off else 'off'}"
+        super().draw()
+
+    def state_in_words(self):
+        return f"{super().state_in_words()}, {names_of(self.off) if self.off else 'all heads on'}"
+
+    def predictions(self):
+        """(token, share with all heads, share without those off) for the likeliest of both."""
+        p, q = self.everything.p, self.now.p
+        best = [np.argsort(-share, kind="stable")[:TOP] for share in (p, q)]
+        ids = list(dict.fromkeys(int(i) for i in np.concatenate(best)))
+        return [(visible(self.model.tokenizer.decode([i])), p[i], q[i]) for i in ids]
+
+    def picture(self):
+        (layer, head), query, score = self.chosen, self.query.value, self.score.value
+        weights = self.now.A[layer, head, query]
+        most = largest(weights)
+        title = (f"Head {layer}.{head}: “{self.names[query]}” gives its largest weight to "
+                 f"“{self.names[most]}”: {number(weights[most])}")
+        return model_heads(self.names, self.now.A, self.scores[score], score, SCORES[score], self.chosen,
+                           query, self.off, self.predictions(), title)
