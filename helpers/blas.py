@@ -47,21 +47,22 @@ class OneThreadAProduct:
         """How many products may run side by side: as many as one product had threads before."""
         if openblas() is None:
             return 1                    # a library that is left to itself
-        get, set = openblas()
+        get_threads, set_threads = openblas()
         with self.lock:
             if self.inside == 0:
-                self.threads = get()
-                set(1)
+                self.threads = get_threads()
+                set_threads(1)
             self.inside += 1
         return self.threads
 
     def __exit__(self, *_):
         if openblas() is None:
             return
+        _, set_threads = openblas()
         with self.lock:
             self.inside -= 1
             if self.inside == 0:
-                openblas()[1](self.threads)
+                set_threads(self.threads)
 
 
 one_thread_a_product = OneThreadAProduct()

@@ -15,7 +15,7 @@ import numpy as np
 from helpers.blas import one_thread_a_product
 
 N_QUERIES = 256                 # queries in a tile: many, so that each key that is fetched is used often
-N_SCORES = N_QUERIES * 512      # scores in a tile: half a megabyte of float32, which stays in fast memory
+N_SCORES = N_QUERIES * 1024     # scores in a tile: a megabyte of float32, few enough to stay in fast memory
 
 
 def attend_tile(Q, K, V, n_past=None):
@@ -63,18 +63,18 @@ def attend_in_tiles(Q, K, V, causal=False):
     offset = n_k - n_q                                      # the position of the first query
     first = max(-offset, 0) if causal else 0
 
-    tiles = itertools.product(range(h), range(first, n_q, N_QUERIES))
+    tiles = list(itertools.product(range(h), range(first, n_q, N_QUERIES)))
+    left = iter(tiles)
 
     def work(_):
-        for head, start in tiles:                           # each thread takes the next one that is left
+        for head, start in left:                            # each thread takes the next one that is left
             rows, kv_head = slice(start, start + N_QUERIES), head // (h // g)
             n_past = start + offset if causal else None
             Z[head, rows] = attend_tile(Q[head, rows], K[kv_head], V[kv_head], n_past)
 
     with one_thread_a_product as n_threads, ThreadPoolExecutor(n_threads) as threads:
         try:
-            list(threads.map(work, range(n_threads)))       # as a list: what fails in a thread is raised here
+            list(threads.map(work, tiles[:n_threads]))      # as a list: what fails in a thread is raised here
         finally:
-            for _ in tiles:                                 # after a failure or Ctrl-C there is nothing left
-                pass
+            list(left)                                      # after a failure or Ctrl-C there is nothing left
     return Z
