@@ -161,8 +161,8 @@ def look(folder, again=False):
         news = f"{str(err).partition('; mend')[0]}. It is fetched anew.\n"
     strange = others(folder)
     if strange:
-        raise Trouble(f"{folder} holds other things, such as {strange[0].name}: set COURSE_MODEL to a folder for "
-                      f"the model alone, then run {HOW} again.")
+        raise Trouble(f"{folder} holds other things, such as {strange[0].name}: set COURSE_MODEL to a folder "
+                      f"for the model alone, then run {HOW} again.")
     if not again:
         say(news + COST.format(folder=folder))
     return NOT_THERE
