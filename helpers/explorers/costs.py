@@ -46,7 +46,7 @@ class ContextCost(Explorer):
         """Numbers of heads that share d_model evenly, heads of 8 to 256 numbers; and the one given."""
         if n_heads and d_model % n_heads:
             raise ValueError(f"n_heads must divide d_model, got {n_heads} and {d_model}")
-        usual = {h for h in range(1, d_model + 1) if d_model % h == 0 and 8 <= d_model // h <= 256}
+        usual = {d_model // wide for wide in range(8, 257) if d_model % wide == 0}
         return sorted(usual | {n_heads or 1} if n_heads or not usual else usual)
 
     def usual_heads(self, d_model):
