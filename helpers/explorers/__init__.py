@@ -123,8 +123,8 @@ def row_or_column(text="i love apples", layer=LAYER, head=HEAD, query=None, step
     return conventions.RowOrColumn(text, layer, head, query, step)
 
 
-def model_heads(text="The cat met Ivo Brandt. Later Ivo", layer=18, head=6, query=None, score="induction",
-                without=(), model=None):
+def model_heads(text="My friend Tom Okoro sings and my friend Tom", layer=18, head=6, query=None,
+                score="induction", without=(), model=None):
     """All 270 heads of the real language model on any text of at most 24 tokens: a map of scores, one large.
 
     score : "previous token", "first token", "itself", "duplicate token", "induction" or "entropy".

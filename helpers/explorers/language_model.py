@@ -9,7 +9,7 @@ from helpers.figures.head_grid import without as names_of
 from helpers.figures.heads import largest
 from helpers.figures.model_heads import model_heads, visible
 from helpers.figures.words import number, numbered
-from helpers.smollm2.measure import SCORES, head_scores, patterns
+from helpers.smollm2.measure import SCORES, head_scores, n_asked, patterns
 
 MOST = 24                    # tokens
 TOP = 4                      # the likeliest tokens with all heads on, and as many without those switched off
@@ -50,7 +50,7 @@ class ModelHeads(Explorer):
 
     def read(self, text):
         """Run the model; a text it cannot read raises TypeError or ValueError and changes nothing."""
-        ids = self.model.ids(text)
+        ids = self.model.ids(self.model.tokenizer.encode(text))
         if len(ids) > MOST:
             raise ValueError(f"the text is cut into {len(ids)} tokens, and the picture has room for {MOST}")
         everything = patterns(self.model, ids)
@@ -119,7 +119,9 @@ class ModelHeads(Explorer):
         (layer, head), query, score = self.chosen, self.query.value, self.score.value
         weights = self.now.A[layer, head, query]
         most = largest(weights)
-        title = (f"Head {layer}.{head}: “{self.names[query]}” gives its largest weight to "
+        off = ", switched off" if self.chosen in self.off else ""
+        title = (f"Head {layer}.{head}{off}: “{self.names[query]}” gives its largest weight to "
                  f"“{self.names[most]}”: {number(weights[most])}")
-        return model_heads(self.names, self.now.A, self.scores[score], score, SCORES[score], self.chosen,
-                           query, self.off, self.predictions(), title)
+        return model_heads(self.names, self.now.A, self.scores[score], score, SCORES[score],
+                           n_asked(score, self.now.ids), self.chosen, query, self.off, self.predictions(),
+                           title)

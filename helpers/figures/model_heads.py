@@ -8,7 +8,7 @@ from helpers.figures.heads import columns_in, largest, weights_in, window, windo
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet, px
-from helpers.figures.words import number, rounded, shorten, table
+from helpers.figures.words import number, rounded, shorten, table, width
 
 SIDE, WIDE, HIGH = 20, 23, 14                # px: room for the numbers of heads, and a cell of the map
 BEST = 6                                     # heads named beside the map
@@ -22,11 +22,12 @@ def visible(token):
     return "".join(SHOWN_AS.get(c, c if c.isprintable() else f"U+{ord(c):04X}") for c in token) or "(nothing)"
 
 
-def model_heads(names, patterns, scores, score, meaning, chosen, query, off, predictions, title):
+def model_heads(names, patterns, scores, score, meaning, n_asked, chosen, query, off, predictions, title):
     """A map of a score for all heads, the patterns of one layer, and one head large with its numbers.
 
     names : n tokens, told apart, patterns : A (layers, h, n, n), scores : (layers, h), 0 … 1 or NaN,
-    score : its name, meaning : what it is, chosen : (layer, head) of the large one, query : position,
+    score : its name, meaning : what it is, n_asked : of how many queries it is the mean,
+    chosen : (layer, head) of the large one, query : position,
     off : set of (layer, head) switched off, predictions : [(token, with all heads, without those off), …].
     """
     (layer, head), (n_layers, n_heads) = chosen, scores.shape
@@ -35,7 +36,8 @@ def model_heads(names, patterns, scores, score, meaning, chosen, query, off, pre
     first, end = window(len(names), query)
     large, columns = weights_in(patterns[layer][head], first, end), columns_in(names, first, end)
     part = windowed(len(names), first, end, summed=True)
-    note = f"{score.capitalize()}: {meaning}. " + ("" if ranked else "This text has none. ")
+    mean = f"a mean of {n_asked} quer{'y' if n_asked == 1 else 'ies'}" if n_asked else "this text has none"
+    note = f"{score.capitalize()}: {meaning}; {mean}."
     sheet = Sheet(title, f"A map of {n_layers} layers by {n_heads} heads, {n_heads} small heat maps, and one "
                          "large with its numbers; bars for the tokens expected next.", WIDTH)
     draw_map(sheet, scores, score, ranked, chosen, off)
@@ -53,12 +55,12 @@ def model_heads(names, patterns, scores, score, meaning, chosen, query, off, pre
                [(query - first, None)])
     bottom = draw_predictions(sheet, WIDTH - PAD - WORDS, top, predictions, off)
     sheet.top = max(sheet.top, bottom) + 4
-    sheet.note(f"{note}Rows ask, columns are read; the query's row is outlined. {part}".strip())
+    sheet.note(f"{note} Rows ask, columns are read; the query's row is outlined. {part}".strip())
     rows = [[f"layer {r}", *(told(v) for v in row)] for r, row in enumerate(scores)]
     reads = [[f"{layer}.{s}", names[largest(A[query])], number(max(A[query])),
               "off" if (layer, s) in off else "on"] for s, A in enumerate(patterns[layer])]
     best = ", ".join(f"{r}.{s} {told(scores[r, s])}" for r, s in ranked[:BEST])
-    text = [title, f"{note.strip()} {f'Highest: {best}.' * bool(ranked)}".strip(),
+    text = [title, note + f" Highest: {best}." * bool(ranked),
             table(rows, ["", *(f"head {s}" for s in range(n_heads))]),
             table(reads, [f"“{names[query]}” reads most", "token", "weight", "state"]),
             f"layer {layer} head {head}:",
@@ -75,14 +77,17 @@ def draw_map(sheet, scores, score, ranked, chosen, off):
     """The map of scores, a column for each layer; beside it the heads that come first."""
     n_layers, n_heads = scores.shape
     sheet.text(sheet.left, sheet.top + TEXT, score, TEXT, "A", weight="bold")
-    sheet.text(WIDTH - PAD - 78, sheet.top + TEXT, "highest", TEXT, weight="bold")
+    words = "of every head: the fuller, the higher; a column for each layer, a row for each head"
+    sheet.text(sheet.left + width(score, TEXT) + 16, sheet.top + TEXT, words, SMALL, "soft")
+    if ranked:
+        sheet.text(WIDTH - PAD - 78, sheet.top + TEXT, "highest", TEXT, weight="bold")
     x, y = sheet.left + SIDE, sheet.top + TEXT + 9
-    wide, high = WIDE * n_layers, HIGH * n_heads
+    across, high = WIDE * n_layers, HIGH * n_heads
     draw_shades(sheet, x, y, scores.T, WIDE, HIGH, 1, "A")
-    level = [f"M{x} {y + s * HIGH}h{wide}" for s in range(1, n_heads)]
+    level = [f"M{x} {y + s * HIGH}h{across}" for s in range(1, n_heads)]
     upright = [f"M{x + r * WIDE} {y}v{high}" for r in range(1, n_layers)]
     sheet.path("".join(level + upright), stroke="line", thick=0.5)
-    sheet.rect(x, y, wide, high, stroke="soft")
+    sheet.rect(x, y, across, high, stroke="soft")
     for r, s in sorted(off):
         left, top = x + r * WIDE, y + s * HIGH
         cross(sheet, left, top, WIDE, HIGH)

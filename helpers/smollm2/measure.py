@@ -56,7 +56,7 @@ def head_scores(A, ids):
 
 
 def asked(name, ids):
-    """(n, n) bool: the pairs of query and key whose weights a score adds up."""
+    """(n, n) bool: the pairs of query and key whose weights a score adds up; for the entropy all of a row."""
     ids = np.asarray(ids)
     query, key = np.indices((len(ids), len(ids)))
     same = (ids[:, None] == ids) & (key < query)            # (n, n) an earlier copy of the query's token
@@ -67,7 +67,12 @@ def asked(name, ids):
         after[:, 1:] = same[:, :-1]
         return after & (key < query)
     return {"previous token": (key == query - 1) & (query > 1), "first token": (key == 0) & (query > 1),
-            "itself": (key == query) & (query > 0)}[name]
+            "itself": (key == query) & (query > 0), "entropy": (key <= query) & (query > 0)}[name]
+
+
+def n_asked(name, ids):
+    """How many queries a score is the mean of."""
+    return int(asked(name, ids).any(axis=1).sum())
 
 
 def mean_weight(A, pairs):
