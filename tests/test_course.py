@@ -317,10 +317,11 @@ def fetch_calls(result):
     return [call["arguments"] for call in told]
 
 
-@pytest.mark.parametrize("chosen", [None, "a model of ours"])
+@pytest.mark.parametrize("chosen", [None, "a whole path", "of ours/model"])
 def test_the_model_is_fetched_once_and_its_packages_with_it(moved, course, tmp_path, chosen):
-    folder = tmp_path / chosen if chosen else moved / "model"
-    more = {"COURSE_MODEL": str(folder)} if chosen else {}
+    if chosen == "a whole path":
+        chosen = str(tmp_path / "shared")
+    folder, more = moved / (chosen or "model"), {"COURSE_MODEL": chosen} if chosen else {}
     first = course(moved, "model", **more)
     assert first.returncode == 0, first.stderr
     assert fetch_calls(first) == [[str(folder)], [str(folder), "--again"], [str(folder), "--make"]]

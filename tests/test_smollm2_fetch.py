@@ -265,6 +265,8 @@ def test_where_the_model_lies_can_be_chosen(made, monkeypatch):
     assert weights.default_folder() == made and weights.is_fetched() and load().config.n_layers == L
     monkeypatch.setenv("COURSE_MODEL", "~/somewhere")
     assert weights.default_folder() == Path.home() / "somewhere"
+    monkeypatch.setenv("COURSE_MODEL", "../shared")
+    assert weights.default_folder().resolve() == Path(weights.__file__).resolve().parents[3] / "shared"
     monkeypatch.setenv("COURSE_MODEL", "")
     assert weights.default_folder() == Path(weights.__file__).resolve().parents[2] / "model"
 

@@ -21,9 +21,12 @@ BLOCKS, BLOCK = 64, 4096          # how much of a file is looked at when it is o
 
 
 def default_folder():
-    """Where the model lies: COURSE_MODEL if that is set, otherwise `model` in the course's folder."""
-    chosen = os.environ.get("COURSE_MODEL")
-    return Path(chosen).expanduser() if chosen else Path(__file__).resolve().parents[2] / "model"
+    """Where the model lies: `model` in the course's folder, or where the variable COURSE_MODEL says.
+
+    A path in it that is not a whole one begins in the course's folder, as all of the course's do.
+    """
+    chosen = Path(os.environ.get("COURSE_MODEL") or "model").expanduser()
+    return Path(__file__).resolve().parents[2] / chosen     # a whole path stays as it is
 
 
 @dataclass(frozen=True)
