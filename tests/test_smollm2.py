@@ -472,6 +472,8 @@ def test_a_chat_survives_an_answer_that_nobody_hears_out(real):
     assert heard in chat.text and list(first) == []
     chat.caches[3].append(*(np.zeros((3, 1, 64), np.float32),) * 2)       # as if interrupted between layers
     assert "Rome" in "".join(chat.say("What is the capital of Italy?", 30))
+    with pytest.raises(TypeError, match="what is said must be a string, got 3"):
+        chat.say(3)
     with pytest.raises(ValueError, match="holds 2048 tokens"):
         chat.say("Go on.", 2000)
 

@@ -288,6 +288,8 @@ class SmolLM2:
 
 def chat_text(role, text):
     """One turn of a conversation, in the form the model was trained on."""
+    if not isinstance(text, str):
+        raise TypeError(f"what is said must be a string, got {text!r}")
     return f"<|im_start|>{role}\n{text}{END}\n"
 
 
