@@ -113,7 +113,7 @@ def step_on_the_course(x, W_q, W_k, W_v, cache=None):
     return last_query_attention(x @ W_q, K, V), (K, V)
 
 
-@right("generate_with_cache", remarks=1)
+@right("generate_with_cache", remarks=2)
 def generate_without_a_cache(prompt_ids, n_new, model):
     """The long way, with everything computed again for each word."""
     from helpers.attention import single_head
@@ -126,7 +126,7 @@ def generate_without_a_cache(prompt_ids, n_new, model):
     return tuple(ids)
 
 
-@right("generate_with_cache")
+@right("generate_with_cache", remarks=1)
 def generate_as_a_tuple(prompt_ids, n_new, model):
     return tuple(map(int, generate_without_a_cache(prompt_ids, n_new, model)))
 

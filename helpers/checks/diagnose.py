@@ -71,9 +71,15 @@ def diagnose(exercise, tried):
         return named(exercise, mistakes)
     if all(t.fault.kind == "error" and t.case.error for t in wrong):
         return Diagnosis((), *wrong[0].case.error)
-    (what, why, *read), inputs = explained(exercise, tried) or (kinds.recognise(exercise, tried), ())
+    part = partly(exercise, tried)
+    (what, why, *read), inputs = explained(exercise, tried) or (("", ""), ())
+    numbers = not {"shared", "changed"} & {t.fault.kind for t in wrong}
+    if not what and numbers and part and len(part.inputs) == len(wrong):  # it says more than a kind can
+        return part
+    if not what:
+        what, why = kinds.recognise(exercise, tried)
     read = tuple((exercise.notebook, heading) for heading in read)
-    return Diagnosis((), what, why, read, inputs) if what else partly(exercise, tried)
+    return Diagnosis((), what, why, read, inputs) if what else part
 
 
 def partly(exercise, tried):
@@ -241,6 +247,7 @@ COMPLAINTS = (
     ("nothing", "NoneType"),
     ("types", "[Cc]annot cast|ufunc|unsupported operand"),
     ("shares", "[Pp]robabilities"),
+    ("room", "cannot resize"),
 )
 
 

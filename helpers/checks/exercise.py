@@ -84,7 +84,7 @@ class Exercise:
     reference: Callable  # the helper of the same name
     arguments: dict  # name -> its axes, for example {"Q": ("n_q", "d_k")}; () for anything else
     returns: dict  # name -> its axes, one entry a part of the answer; a dict for a part that has parts
-    cases: Callable  # () -> list of Case
+    cases: Callable | None  # () -> list of Case; None where `together` is the judge
     steps: Callable  # the answer in replaceable steps: steps(*arguments, **replaced)
     mistakes: tuple  # of Mistake, the simplest and most common first
     passed: str  # why it matters, one line, shown on success
@@ -107,7 +107,7 @@ class Exercise:
 
     @cached_property
     def inputs(self):
-        return self.cases()
+        return self.cases() if self.cases else []
 
     @cached_property
     def parts(self):

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import numpy as np
 
-from helpers.checks import process
+from helpers.checks import process, together
 from helpers.checks.compare import compare
 from helpers.checks.diagnose import Tried, diagnose
 from helpers.checks.exercises import BY_NAME
@@ -58,6 +58,8 @@ def judge(exercise, function, may_blame=False):
     if trouble:
         return unusable(name, trouble)
     try:
+        if exercise.cases is None:
+            return together.judge(exercise, function)
         outcomes, replaced = process.run_apart(bound(exercise, function), exercise.inputs)
     except process.CannotCarry as err:
         return unusable(name, f"{name} was not run: {err}.")

@@ -42,6 +42,7 @@ def recognise(exercise, tried):
         moved,
         cut,
         function_of,
+        sharper,
         row_by_row,
     ):
         found = recogniser(exercise, pairs)
@@ -371,6 +372,9 @@ def row_by_row(exercise, pairs):
     rows = [(t, w, h) for t, w, h in pairs if w.shape == h.shape and w.ndim >= 2 and np.isfinite(h).all()]
     if len(rows) < len(pairs):
         return None
+    right_ones = [agree(exercise, t.case, w, h).all(-1) for t, w, h in rows if t.fault]
+    if any(2 * ones.sum() >= ones.size for ones in right_ones):  # it is only some rows that are wrong
+        return None
     if all(proportional(exercise, t, w, h) for t, w, h in rows):
         return (
             "Each row of {it} is right up to a factor of its own.",
@@ -379,9 +383,32 @@ def row_by_row(exercise, pairs):
     return None
 
 
+def sharper(exercise, pairs):
+    """Shares whose logarithms are all the same number of times too large: another scale before softmax."""
+    powers = []
+    for _, want, have in pairs:
+        if want.shape != have.shape or not want.ndim or not (have >= 0).all() or not (want >= 0).all():
+            return None
+        if not (np.allclose(want.sum(-1), 1) and np.allclose(have.sum(-1), 1)):
+            return None
+        if ((want > 0) != (have > 0)).any():
+            return None
+        logs = [np.where(a > 0, np.log(np.where(a > 0, a, 1)), np.nan) for a in (want, have)]
+        steep, given = (a - np.nanmax(a, -1, keepdims=True) for a in logs)
+        powers += list((given / steep)[steep < -1e-3])
+    if not powers or np.ptp(powers) > 1e-4 * abs(np.mean(powers)) or abs(np.mean(powers) - 1) < 1e-4:
+        return None
+    power = float(np.mean(powers))
+    return (
+        f"{{It}} is what comes out when the scores are multiplied by {number(power)} before softmax.",
+        f"The weights are {'sharper' if power > 1 else 'flatter'} than they should be: something scales the "
+        "scores, or the shares are raised to a power.",
+    )
+
+
 def proportional(exercise, t, want, have):
-    if not have.any():  # a factor of 0 is no factor
-        return not want.any()
+    if (want.any(-1) & ~have.any(-1)).any():  # a factor of 0 is no factor
+        return False
     ratio = (want * have).sum(-1, keepdims=True) / (want * want).sum(-1, keepdims=True)
     return close(exercise, t, want * np.nan_to_num(ratio), have)
 
@@ -440,6 +467,10 @@ def true_of(exercise, t, want, have, shape):
     if t.case.draws:
         yield from true_of_draws(exercise, t, want, have)
         return
+    if not want.ndim:
+        if want and have:
+            yield f"Here it is {number(float(have / want))} times the right number."
+        return
     yield f"The {shape} is right and all numbers are finite."
     for text, test in exercise.holds:
         if test(have, *t.case.arguments):
@@ -456,6 +487,9 @@ def true_of(exercise, t, want, have, shape):
                 yield f"Right columns: {right_ones} of 0 … {len(columns) - 1}."
             else:
                 yield f"{int(ok.sum())} of {ok.size} numbers are right."
+        elif want.ndim == 3 and 1 < want.shape[0] and ok.all((1, 2)).any():
+            whole = ", ".join(map(str, np.flatnonzero(ok.all((1, 2)))))
+            yield f"Right along the first axis: {whole} of 0 … {len(ok) - 1}."
         else:
             yield f"{int(ok.sum())} of {ok.size} numbers are right."
     elif want.ndim and want.shape[-1] > 1 and (np.argsort(want, -1) == np.argsort(have, -1)).all():

@@ -118,9 +118,10 @@ def close():
         _worker = None
 
 
-def run_apart(function, cases):
+def run_apart(function, cases, limit=CASE_LIMIT):
     """What the function does on each case, as outcomes; fewer than cases when it did not come back from one.
 
+    limit : seconds for one call.
     Returns (outcomes, names the function replaced in NumPy and Python).  Raises CannotCarry.
     """
     carried = carry(function)
@@ -130,7 +131,7 @@ def run_apart(function, cases):
             worker = warm_up()
             try:
                 worker.wait_until_ready()
-                outcomes = _run(worker, carried, frozen)
+                outcomes = _run(worker, carried, frozen, limit)
             except BaseException:  # ■ in the notebook, too
                 close()
                 raise
@@ -141,7 +142,7 @@ def run_apart(function, cases):
                 raise RuntimeError("the process that runs the checks ends before it has begun")
 
 
-def _run(worker, carried, frozen):
+def _run(worker, carried, frozen, case_limit):
     job = {"function": carried, "cases": frozen, "path": sys.path, "folder": folder()}
     try:
         wire.send(worker.process.stdin, pickle.dumps(job))
@@ -149,7 +150,7 @@ def _run(worker, carried, frozen):
         return None
     outcomes, replaced, end = [], [], None
     while True:
-        limit = LOAD_LIMIT if end is None else min(CASE_LIMIT, max(end - monotonic(), 0.01))
+        limit = LOAD_LIMIT if end is None else min(case_limit, max(end - monotonic(), 0.01))
         try:
             message = worker.answer(limit)
         except queue.Empty:
@@ -162,7 +163,7 @@ def _run(worker, carried, frozen):
             break
         outcome, more = wire.unpack(message)
         if "loaded" in more:
-            end = monotonic() + TOTAL_LIMIT
+            end = monotonic() + max(TOTAL_LIMIT, case_limit)
             if not more["loaded"]:
                 raise CannotCarry(
                     f"it could not be taken into the process that checks it: "

@@ -32,11 +32,11 @@ PLAIN = {
     "⌋": ")",
     "×": "x",
 }
-MARKS = {"passed": "✓", "wrong": "✗", "not written": "○", "unusable": "✗"}
+MARKS = {"passed": "✓", "wrong": "✗", "not written": "○", "not tried": "○", "unusable": "✗"}
 LARGEST = 64  # numbers in an array that is shown whole
 BLUE, ORANGE, GREY = "rgb(31, 119, 180)", "rgb(255, 127, 14)", "rgb(128, 128, 128)"  # safe for all eyes
 POSITIVE, NEGATIVE = "230, 159, 0", "108, 129, 148"  # as in the pictures (figures/style.py; a test compares)
-EDGES = {"passed": BLUE, "not written": GREY}
+EDGES = {"passed": BLUE, "not written": GREY, "not tried": GREY}
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Report:
     """What a check found. `passed`, `diagnosis`, `remarks` and `message` are what programs look at."""
 
     name: str
-    state: str  # "passed", "wrong", "not written", "unusable"
+    state: str  # "passed", "wrong", "not written", "not tried", "unusable"
     summary: str = ""  # "right on 1 of 9 inputs"
     shown: str = ""  # the input that shows the fault, in words
     facts: tuple = ()  # what happened on it, a line each

@@ -39,10 +39,15 @@ def pictures(exercise, shown):
     want, have = fault.expected, fault.given
     if want is None and shown.case.raises and not isinstance(shown.given.value, Strange):
         return ()
-    if want is None or not picturable(want) or not picturable(have):
+    if want is None:
         return ()
-    name = f"{fault.part}: " if fault.part else "share of each id, " if shown.case.draws else ""
-    return (f"{name}expected", want, fault.at), (f"{name}given", have, fault.at)
+    name, at = f"{fault.part}: " if fault.part else "share of each id, " if shown.case.draws else "", fault.at
+    if at is not None and want.ndim == 3 and have.shape == want.shape:
+        first, at = at[0], at[1:]  # of several matrices the one with the fault
+        want, have, name = want[first], have[first], f"{name}[{first}] "
+    if not picturable(want) or not picturable(have):
+        return ()
+    return (f"{name}expected", want, at), (f"{name}given", have, at)
 
 
 def facts(exercise, function, shown, found):

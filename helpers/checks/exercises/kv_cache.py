@@ -120,6 +120,15 @@ def flat(cache, k, v):
     return new_rows(cache, k, v) if cache is None else (np.append(cache[0], k), np.append(cache[1], v))
 
 
+def resized(cache, k, v):
+    if cache is None:
+        return k[None], v[None]
+    for M, row in zip(cache, (k, v), strict=True):
+        M.resize((len(M) + 1, len(row)))
+        M[-1] = row
+    return cache
+
+
 def grown_lists(cache, k, v):
     cache = ([], []) if cache is None else cache
     cache[0].append(k)
@@ -195,6 +204,10 @@ KV_CACHE_STEP = Exercise(
                 "np.append without axis=0 makes one long row of everything, and axis=1 puts the new beside "
                 "the old. np.concatenate along axis 0, or np.vstack, makes a new array with one row more.",
                 STEP),
+        Mistake("resized", dict(append=resized),
+                "the old cache's arrays are to be made longer in place, with resize",
+                "NumPy refuses where an array is a part of another; where it does not, the old cache is gone "
+                "for whoever goes on from it. Make new arrays with one row more.", PAST),
         Mistake("aliased_lists", dict(append=grown_lists), "new rows are appended to the lists of the old "
                 "cache", "Whoever goes on from the old cache a second time finds rows of the other ending in "
                 "it: make a new cache, and leave the old one alone.", PAST),
