@@ -118,10 +118,10 @@ def close():
         _worker = None
 
 
-def run_apart(function, cases, limit=CASE_LIMIT):
+def run_apart(function, cases, limit=CASE_LIMIT, total=TOTAL_LIMIT):
     """What the function does on each case, as outcomes; fewer than cases when it did not come back from one.
 
-    limit : seconds for one call.
+    limit, total : seconds for one call, and for all of them.
     Returns (outcomes, names the function replaced in NumPy and Python).  Raises CannotCarry.
     """
     carried = carry(function)
@@ -131,7 +131,7 @@ def run_apart(function, cases, limit=CASE_LIMIT):
             worker = warm_up()
             try:
                 worker.wait_until_ready()
-                outcomes = _run(worker, carried, frozen, limit)
+                outcomes = _run(worker, carried, frozen, limit, total)
             except BaseException:  # ■ in the notebook, too
                 close()
                 raise
@@ -142,7 +142,7 @@ def run_apart(function, cases, limit=CASE_LIMIT):
                 raise RuntimeError("the process that runs the checks ends before it has begun")
 
 
-def _run(worker, carried, frozen, case_limit):
+def _run(worker, carried, frozen, case_limit, total):
     job = {"function": carried, "cases": frozen, "path": sys.path, "folder": folder()}
     try:
         wire.send(worker.process.stdin, pickle.dumps(job))
@@ -163,7 +163,7 @@ def _run(worker, carried, frozen, case_limit):
             break
         outcome, more = wire.unpack(message)
         if "loaded" in more:
-            end = monotonic() + max(TOTAL_LIMIT, case_limit)
+            end = monotonic() + total
             if not more["loaded"]:
                 raise CannotCarry(
                     f"it could not be taken into the process that checks it: "
