@@ -55,7 +55,8 @@ def model_heads(names, patterns, scores, score, meaning, n_asked, chosen, query,
                [(query - first, None)])
     bottom = draw_predictions(sheet, WIDTH - PAD - WORDS, top, predictions, off)
     sheet.top = max(sheet.top, bottom) + 4
-    sheet.note(f"{note} Rows ask, columns are read; the query's row is outlined. {part}".strip())
+    parts = "� is part of a character. " * any("\ufffd" in name for name in names)
+    sheet.note(f"{note} {parts}Rows ask, columns are read; the query's row is outlined. {part}".strip())
     rows = [[f"layer {r}", *(told(v) for v in row)] for r, row in enumerate(scores)]
     reads = [[f"{layer}.{s}", names[largest(A[query])], number(max(A[query])),
               "off" if (layer, s) in off else "on"] for s, A in enumerate(patterns[layer])]
@@ -69,7 +70,7 @@ def model_heads(names, patterns, scores, score, meaning, n_asked, chosen, query,
                   ["", *columns]),
             table([[token, number(before), *([number(after)] if off else [])]
                    for token, before, after in predictions],
-                  ["next token", "all heads", *([without(off)] if off else [])]), part]
+                  ["next token", "all heads", *([without(off)] if off else [])]), parts.strip(), part]
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
 
 

@@ -36,12 +36,12 @@ def patterns(model, text, without=()):
     without : (layer, head) pairs to switch off.  Raises TypeError or ValueError as `model.ids` does.
     """
     ids, c, off = model.ids(text), model.config, model._switched(without)
-    X, positions, A = model.weights.E[ids].astype(np.float64), np.arange(len(ids)), []
+    E, positions, A = model.weights.E, np.arange(len(ids)), []
+    X = model.functions.embed(ids, E).astype(np.float64)                                     # (n, d_model)
     for i, cache in enumerate(model.new_caches(len(ids))):
         X, trace = model.layer(i, X, positions, cache, off.get(i, ()), need_pattern=True)    # (n, d_model)
         A.append(trace.A.astype(np.float64))                                                 # (h, n, n)
     x = rms_norm(X[-1:], model.weights.final_norm, c.norm_eps)                               # (1, d_model)
-    E = model.weights.E
     z = np.concatenate([x[0] @ E[i:i + ROWS].T for i in range(0, len(E), ROWS)])             # (V,)
     p = np.exp(z - z.max())
     return Patterns(ids, np.array(A), p / p.sum())
