@@ -1,0 +1,21 @@
+"""Without the language model, the notebooks that run it are skipped, and it is said why; in CI they run."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from helpers.smollm2 import is_fetched
+from helpers.smollm2.weights import HOW
+
+ROOT = Path(__file__).resolve().parent
+NEED_THE_MODEL = [ROOT / folder / "10_a_real_language_model.ipynb" for folder in ("notebooks", "solutions")]
+
+
+def pytest_collection_modifyitems(items):
+    if is_fetched() or os.environ.get("CI", "").lower() == "true":
+        return
+    skip = pytest.mark.skip(reason=f"needs the language model, fetched once with {HOW}")
+    for item in items:
+        if item.path.resolve() in NEED_THE_MODEL:
+            item.add_marker(skip)
