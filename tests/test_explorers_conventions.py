@@ -11,6 +11,7 @@ from test_explorers import LATE, LONGEST, TEXTS, drawing, numbers
 
 from helpers import explorers, tiny_model
 from helpers.explorers.conventions import STEPS
+from helpers.figures.words import number
 
 SVG = "{http://www.w3.org/2000/svg}"
 MODEL = tiny_model.load()
@@ -90,23 +91,29 @@ def test_every_control_at_its_least_middle_and_greatest(text):
         assert ("are shown" in picture.text) == (n > 12)
 
 
-def test_numbers_are_written_where_they_fit_and_the_same_on_both_sides():
-    for step, count in enumerate((0, 48, 48, 16, 16, 48, 48)):
-        root = ET.fromstring(drawing(explorers.row_or_column(step=step)))
-        groups = [[n.text for n in g] for g in root.iter(SVG + "g") if g.get("font-size") == "12"
-                  and g.get("fill") != "var(--sa-A)"]
-        shown = sorted(itertools.chain(*groups))
-        assert len(shown) == 2 * count and all(shown.count(v) % 2 == 0 for v in set(shown))
+def test_each_number_stands_in_its_place_on_both_sides():
+    for step, name in list(enumerate(STEPS))[1:]:
+        explorer = explorers.row_or_column(step=step)
+        root, row_and_column = ET.fromstring(drawing(explorer)), explorer.forms()[name]
+        groups = [g for g in root.iter(SVG + "g") if g.get("font-size") == "12" and not g.get("font-weight")]
+        cells = sorted((float(n.get("y")), float(n.get("x")), n.text) for g in groups for n in g)
+        right, = (float(n.get("x")) for n in root.iter(SVG + "text") if n.text == "a word is a column")
+        sides = ([words for _, x, words in cells if (x > right) == there] for there in (False, True))
+        for M, side in zip(row_and_column, sides, strict=True):
+            assert side == [number(v, 2 if name in "SA" else 1) for v in M.flat]
 
 
 @pytest.mark.parametrize("step, square", [(s, s in (3, 4)) for s in range(7)])
 def test_the_word_is_outlined_as_row_and_as_column(step, square):
     root = ET.fromstring(drawing(explorers.row_or_column(step=step, query=1)))
-    (_, _, w1, h1), (_, _, w2, h2) = [[float(n.get(k)) for k in ("x", "y", "width", "height")]
+    (_, y1, w1, h1), (x2, y2, w2, h2) = [[float(n.get(k)) for k in ("x", "y", "width", "height")]
                                       for n in root.iter(SVG + "rect") if n.get("stroke-width") == "2.5"]
     assert w1 > h1 and (w2 > h2) == square
+    words = {n.text: float(n.get("x")) for n in root.iter(SVG + "text")}          # the last of each
     if square:
-        assert (w1, h1) == (w2, h2)
+        assert (w1, h1) == (w2, h2) and y1 == y2
+    else:
+        assert x2 < words["i"] < x2 + w2 and not x2 < words["love"] < x2 + w2
 
 
 def test_the_column_form_is_computed_in_its_own_convention(monkeypatch):

@@ -78,7 +78,12 @@ def test_every_control_at_its_least_middle_and_greatest(text):
         assert words.count("row sum") == 5 and words.count(f"the row of “{word}”") == 1
         assert ("must not be read" in words) == (i < n - 1)
         thick = [node for node in root.iter(SVG + "rect") if node.get("stroke-width") == "2.5"]
-        assert len(thick) == 2                                # the chosen pattern and its row
+        pattern, line = [[float(node.get(k)) for k in ("x", "y", "height")] for node in thick]
+        high = thick[0].get("height")
+        lefts = {float(node.get("x")) for node in root.iter(SVG + "rect") if node.get("height") == high}
+        assert list(WAYS).index(way) == sorted(lefts).index(pattern[0])
+        labels = {node.text: float(node.get("y")) for node in root.iter(SVG + "text")}   # the last of each
+        assert line[1] < labels[WAYS[way]] < line[1] + line[2]
 
 
 def test_titles_say_what_holds():

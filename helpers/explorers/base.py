@@ -90,13 +90,16 @@ class Explorer:
 
     @contextlib.contextmanager
     def together(self):
-        """Several controls change, one drawing follows."""
-        self.still = True
-        try:
-            yield
-        finally:
-            self.still = False
-        self.draw()
+        """Several controls change, one drawing follows, and is sent before they are."""
+        with contextlib.ExitStack() as held:
+            for control in (*self.choices, *self.sliders):
+                held.enter_context(control.hold_sync())
+            self.still = True
+            try:
+                yield
+            finally:
+                self.still = False
+            self.draw()
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         return self.picture()._repr_mimebundle_() | {VIEW: self.box._repr_mimebundle_()[VIEW]}
