@@ -31,8 +31,7 @@ class ModelHeads(Explorer):
         self.score.tooltips = list(SCORES.values())
         self.layer = slider("layer", c.n_layers - 1, layer, "the layer whose patterns are shown")
         self.head = choice("head", range(c.n_heads), head)
-        self.query = widgets.SelectionSlider(options=[("", 0)], description="query",
-                                             tooltip="the token that asks")
+        self.query = widgets.ToggleButtons(description="query").add_class("sa-query")
         self.offer_queries(query)
         self.best = widgets.Button(description="go to the highest", tooltip="the head with the highest score")
         self.best.on_click(lambda _: self.go_to_best())
@@ -60,21 +59,20 @@ class ModelHeads(Explorer):
         self.scores = head_scores(self.now.A, ids)
 
     def offer_queries(self, query=None):
-        """A place on the slider for each token; the last is chosen unless `query` says which."""
+        """A button for each token; the last is chosen unless `query` says which."""
         last = len(self.names) - 1
         query = last if query is None else query
         if query not in range(last + 1):
             raise ValueError(f"query must be one of the positions 0 … {last}, got {query!r}")
-        self.query.options = [(f"{i} {name}", i) for i, name in enumerate(self.names)]
+        self.query.options = [(name, i) for i, name in enumerate(self.names)]
+        self.query.tooltips = [f"query: token {i}, {name}" for i, name in enumerate(self.names)]
         self.query.value = query
 
     def changed(self, change):
         if self.still:
             return
         if change["owner"] is not self.text:
-            if self.text.value != self.shown:                 # a refused text gives way to the one shown
-                self.still, self.text.value = True, self.shown
-                self.still = False
+            self.forget_refused()
             super().changed(change)
             return
         self.complaint = ""
@@ -87,9 +85,16 @@ class ModelHeads(Explorer):
         with self.together():
             self.offer_queries()
 
+    def forget_refused(self):
+        """A text that was refused gives way to the one the picture shows."""
+        self.complaint, self.still = "", True
+        self.text.value = self.shown
+        self.still = False
+
     def switch_off(self, off):
         """Read the same text without these heads."""
         self.off = off
+        self.forget_refused()
         with self.together():
             self.now = patterns(self.model, self.now.ids, off) if off else self.everything
             self.scores = head_scores(self.now.A, self.now.ids)
@@ -97,6 +102,7 @@ class ModelHeads(Explorer):
     def go_to_best(self):
         scores = self.scores[self.score.value]
         if not np.isnan(scores).any():
+            self.forget_refused()
             with self.together():
                 self.layer.value, self.head.value = divmod(int(scores.argmax()), scores.shape[1])
 
