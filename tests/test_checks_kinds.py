@@ -113,3 +113,26 @@ def test_an_array_made_longer_in_place_is_named_by_that():
         s = np.exp(K @ q / np.sqrt(len(q)))
         return s / s.sum() @ V, (K, V)
     assert run("kv_cache_step", kv_cache_step).mistakes == ("resized",)
+
+
+@pytest.mark.parametrize(("function", "says"), [
+    (lambda Q, K: Q @ K + np.eye(7), "the two inner sizes must be the same"),
+    (lambda Q, K: Q[:, None] + np.ones((2, 9)), "Shapes are compared from the last axis backwards"),
+    (lambda Q, K: (Q @ K.T).reshape(5, 5, 5), "reshape keeps all numbers"),
+    (lambda Q, K: Q @ K.T if Q > 0 else K, "if needs one True or False"),
+    (lambda Q, K: Q(0) @ K, "square brackets"),
+    (lambda Q, K: Q[len(K) / 2], "// a whole number"),
+    (lambda Q, K: np.zeros(3.0), "// a whole number"),
+    (lambda Q, K: Q.sort()[0], "Something here is None"),
+    (lambda Q, K: [a for a, b in Q], "There are more names, or fewer"),
+])
+def test_an_error_without_a_known_mistake_is_said_in_other_words(function, says):
+    assert says in run("scores", function).message
+
+
+def test_an_integer_without_room_is_said_to_be_that():
+    def attention_flops(n, d_model, n_heads):
+        if isinstance(n, np.integer):
+            raise OverflowError("Python integer 17179869184 out of bounds for int32")     # as NumPy 2 says it
+        return ALL["attention_flops"].reference(n, d_model, n_heads)
+    assert "A NumPy integer has no room for this number" in run("attention_flops", attention_flops).message

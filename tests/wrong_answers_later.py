@@ -51,6 +51,31 @@ def grouped_shared_among_heads(Q, K, V):
     return e / e.sum(axis=0) @ np.repeat(V, m, 0)
 
 
+@wrong("grouped_query_attention", "k_t", says="swapaxes(-1, -2)")
+def grouped_all_axes_turned(Q, K, V):
+    m = len(Q) // len(K)
+    return shares(Q @ np.repeat(K, m, 0).T / np.sqrt(Q.shape[2])) @ np.repeat(V, m, 0)
+
+
+@wrong("grouped_query_attention", says=("IndexError", "/ gives a float, // a whole number"))
+def grouped_by_a_fraction(Q, K, V):
+    group = len(Q) / len(K)
+    return np.array([shares(q @ K[i / group].T / len(q[0]) ** 0.5) @ V[i / group] for i, q in enumerate(Q)])
+
+
+@wrong("latent_attention", "k_t")
+def latent_all_axes_turned(X, W_q, W_down, W_up_k, W_up_v, h):
+    C = X @ W_down
+    q, k, v = (M.reshape(len(X), h, -1).transpose(1, 0, 2) for M in (X @ W_q, C @ W_up_k, C @ W_up_v))
+    return (shares(q @ k.T / np.sqrt(q.shape[-1])) @ v).transpose(1, 0, 2).reshape(len(X), -1), C
+
+
+@wrong("latent_attention", "keys_and_values", says=("C is 2 arrays, of shapes", "only C is kept"))
+def latent_keeps_keys_and_values(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads)
+    return np.hstack(out), (C @ W_up_k, C @ W_up_v)
+
+
 @wrong("latent_attention", "scale_r", says="stays √d_k")
 def latent_absorbed_with_its_own_scale(X, W_q, W_down, W_up_k, W_up_v, n_heads):
     C, out = X @ W_down, []
@@ -124,6 +149,14 @@ def sample_with_module_random(logits, rng, temperature=1.0, top_k=None, top_p=No
 @wrong("sample_next", "other_generator")
 def sample_with_a_new_generator(logits, rng, temperature=1.0, top_k=None, top_p=None):
     return draw_one(*last_probabilities(logits, temperature or 1e-6, top_k, top_p), np.random.default_rng())
+
+
+@wrong("sample_next", "place_not_id", says="place 0 is the likeliest id")
+def sample_a_place(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    if temperature == 0:
+        return int(np.argmax(logits[-1]))
+    _, p = last_probabilities(logits, temperature, top_k, top_p)
+    return int(rng.choice(len(p), p=p))
 
 
 @wrong("sample_next", says="Every draw gave the same id.")
@@ -209,6 +242,12 @@ def flops_as_they_come(n, d_model, n_heads):
 def flops_twice_wrong(n, d_model, n_heads):
     n, d, h = map(int, (n, d_model, n_heads))
     return 4 * n * d * d + 2 * h * n * n * d
+
+
+@wrong("attention_flops", says=("5·h·n² more", "Softmax, scaling and masks are not counted here"))
+def flops_with_softmax(n, d_model, n_heads):
+    n, d, h = int(n), int(d_model), int(n_heads)
+    return 8 * n * d * d + 4 * n * n * d + 5 * h * n * n
 
 
 @wrong("attention_flops", "causal", says="nothing is masked")

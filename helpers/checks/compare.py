@@ -123,6 +123,10 @@ def as_numbers(name, piece):
     try:
         array = np.asarray(piece)
     except ValueError:
+        shapes = [shape_of(thing) for thing in piece] if len(piece) < 5 else []
+        if any(len(shape) > 1 for shape in shapes):
+            arrays = f"{len(shapes)} arrays, of shapes {' and '.join(map(str, shapes))}"
+            return Fault("type", (f"{what} is {arrays}, where one is expected.",), name)
         return Fault("type", (f"{what} is a list whose rows differ in length.",), name)
     if array.dtype == object and array.size and all(type(item) is int for item in array.flat):
         return array.astype(np.float64)  # integers beyond 64 bits

@@ -173,6 +173,7 @@ def fit(exercise, tried, outcomes):
     A clash is an input on which one of the two raised an error and the other did not: that depends on style.
     """
     clashes = loose = evidence = errors = 0
+    some_right = not all(t.fault for t in tried)  # then it tells something where the errors come
     speaks = False  # whether the mistake ever gives a wrong answer without an error
     for t, wrong in zip(tried, outcomes, strict=True):
         how = match(exercise, t, wrong)
@@ -184,7 +185,9 @@ def fit(exercise, tried, outcomes):
         speaks |= mistaken and not wrong.error
         if mistaken and t.fault is not None and how != CLASH:
             evidence += not wrong.error
-            errors += bool(wrong.error) and how == EXACT
+            errors += bool(wrong.error) and how == EXACT and (
+                some_right or tells_enough(t.given.error, wrong.error)
+            )
     if not evidence and (speaks or clashes or not errors) or clashes * 2 > len(tried):
         return None
     return clashes, loose
@@ -256,6 +259,11 @@ def same_complaint(one, other):
     if one.type != other.type or one.type not in SHAPES:
         return one.type == other.type
     return complaint(one.text) == complaint(other.text)
+
+
+def tells_enough(one, other):
+    """Whether two alike errors are evidence by themselves: many a slip makes sizes that do not fit."""
+    return one.text == other.text or complaint(one.text) != "sizes"
 
 
 def complaint(text):

@@ -99,10 +99,38 @@ FAULTS = {
 }
 
 
+MESSAGES = (  # part of an error message -> what it means
+    (
+        "only integers, slices|indices must be integers|interpreted as an integer|integer scalar arrays",
+        "An index or a size must be a whole number: / gives a float, // a whole number.",
+    ),
+    (
+        "out of bounds for u?int|too large to convert|too large for a C",
+        "A NumPy integer has no room for this number: int(…) makes a Python integer, which has.",
+    ),
+    (
+        "mismatch in its core dimension|not aligned",
+        "In a product (n, k) @ (k, m) the two inner sizes must be the same.",
+    ),
+    (
+        "could not be broadcast",
+        "Shapes are compared from the last axis backwards: two sizes must be the same, or one of them 1.",
+    ),
+    ("cannot reshape", "reshape keeps all numbers: the sizes of the new shape must multiply to as many."),
+    ("truth value of an array", "if needs one True or False; of many, .all() or .any() makes one."),
+    ("ndarray' object is not callable", "An array is picked from with square brackets; round ones call."),
+    ("NoneType", "Something here is None: does a function that was called end without return?"),
+    ("values to unpack", "There are more names, or fewer, on the left of = than things on the right."),
+    ("missing .* required .*argument", "A function is called here with fewer arguments than it takes."),
+)
+
+
 def end_in_words(shown):
     """A diagnosis for what needs no known mistake."""
     if shown.fault.kind == "error":
-        return ERRORS.get(shown.given.error.type, "")
+        error = shown.given.error
+        meant = (text for part, text in MESSAGES if re.search(part, error.text))
+        return ERRORS.get(error.type, "") or next(meant, "")
     return FAULTS.get(shown.fault.kind, "") if not shown.fault.part else ""
 
 

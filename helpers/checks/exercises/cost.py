@@ -44,6 +44,16 @@ def flop_steps(n, d_model, n_heads, queries=1, keys=1, values=1, output=1, score
         return total if unit == 1 else total / unit
 
 
+def softmax_counted(expected, given, n, d_model, n_heads):
+    """For what is a few operations too many for each score."""
+    scores, more = int(n) ** 2 * int(n_heads), float(given) - float(expected)
+    each = round(more / scores) if scores else 0
+    if not 1 <= each <= 10 or more != each * scores:
+        return None
+    return (f"It is {each}·h·n² more than asked: {each} more for each score.",
+            "Softmax, scaling and masks are not counted here, only the matrix products.", PRODUCTS)
+
+
 def causal_pairs(n):
     return n * (n + 1) // 2
 
@@ -51,7 +61,7 @@ def causal_pairs(n):
 ATTENTION_FLOPS = Exercise(
     "9.1", "attention_flops", "09", right.attention_flops,
     arguments={"n": (), "d_model": (), "n_heads": ()}, returns={"total": ()}, tolerance=1e-15,
-    cases=flop_cases, steps=flop_steps, remark=no_int,
+    cases=flop_cases, steps=flop_steps, remark=no_int, explain=softmax_counted,
     passed="One term grows with n and one with n²: you can say from where on a long text costs more.",
     mistakes=(
         Mistake("no_projections", dict(queries=0, keys=0, values=0, output=0), "the projections are left out",

@@ -90,12 +90,16 @@ def heads_of_keys(pick):
     return dict(keys=pick, values=pick)
 
 
-def grouped_steps(Q, K, V, keys=neighbours, values=neighbours, queries=lambda Q, K: Q,
+def last_two_swapped(K):
+    return np.swapaxes(K, 1, 2)
+
+
+def grouped_steps(Q, K, V, keys=neighbours, values=neighbours, queries=lambda Q, K: Q, turn=last_two_swapped,
                   scale=lambda Q, V: np.sqrt(Q.shape[-1]), hide=lambda S: S, softmax=softmax_steps,
                   mixed=lambda K, V: V, finish=lambda Z: Z):
     with np.errstate(all="ignore"):
         h, Q = len(Q), queries(Q, K)
-        S = Q @ np.swapaxes(keys(K, h), 1, 2) / scale(Q, V)
+        S = Q @ turn(keys(K, h)) / scale(Q, V)
         return finish(softmax(hide(S)) @ values(mixed(K, V), h))
 
 
@@ -176,6 +180,8 @@ GROUPED_QUERY_ATTENTION = Exercise(
                 "the scores are divided by √d_v in place of √d_k", SPREAD, (ATTENTION, FAR)),
         Mistake("causal", dict(hide=future_hidden), "a causal mask is applied", NO_MASK, GROUPED),
         *softmax_slips(),
+        Mistake("k_t", dict(turn=lambda K: K.T), "K.T turns round all three axes of the keys",
+                "With heads in front only the last two change places: swapaxes(-1, -2).", (HEADS, SPLIT)),
         Mistake("keys_mixed", dict(mixed=lambda K, V: K), "the weights mix the keys, not the values",
                 "A key is for being found, a value for being passed on.", GROUPED),
         Mistake("merged", dict(finish=merge), "the heads are put side by side at the end: (n, h·d_v)",
@@ -252,6 +258,19 @@ def keys_as_values(X, Q, C, W_up_k, W_up_v, *others):
     return naive(X, Q, C, W_up_k, W_up_k, *others)
 
 
+def all_axes_turned(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
+    K, V = split(C @ W_up_k, n_heads), split(C @ W_up_v, n_heads)
+    return merge(softmax(hide(Q @ K.T / scale(X, Q, C))) @ V)
+
+
+def keys_and_values(Z, C, X, W_up_k, W_up_v, n_heads):
+    return Z, (C @ W_up_k, C @ W_up_v)
+
+
+def keys_and_values_in_heads(Z, C, X, W_up_k, W_up_v, n_heads):
+    return Z, (split(C @ W_up_k, n_heads), split(C @ W_up_v, n_heads))
+
+
 def rms(C):
     return C / np.sqrt((C**2).mean(-1, keepdims=True) + 1e-6)
 
@@ -262,11 +281,11 @@ def layer_normed(C):
 
 def latent_steps(X, W_q, W_down, W_up_k, W_up_v, n_heads, latent=lambda C: C, split=split, attend=naive,
                  scale=lambda X, Q, C: np.sqrt(Q.shape[-1]), hide=lambda S: S, softmax=softmax_steps,
-                 merge=merge, answer=lambda Z, C, X, W_up_k, W_up_v: (Z, C)):
+                 merge=merge, answer=lambda Z, C, *_: (Z, C)):
     with np.errstate(all="ignore"):
         C, Q = latent(X @ W_down), split(X @ W_q, n_heads)
         Z = attend(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge)
-        return answer(Z, C, X, W_up_k, W_up_v)
+        return answer(Z, C, X, W_up_k, W_up_v, n_heads)
 
 
 NOTHING_ELSE = "This exercise asks for the plain product, C = X W_down."
@@ -340,12 +359,18 @@ LATENT_ATTENTION = Exercise(
                 "The exercise asks for Z first, then C.", LATENT),
         Mistake("x_kept", dict(answer=lambda Z, C, X, *_: (Z, X)), "X is returned in place of C",
                 "What a cache would keep is narrower: the r numbers of C a token.", LATENT),
-        Mistake("keys_kept", dict(answer=lambda Z, C, X, W_up_k, W_up_v: (Z, C @ W_up_k)),
+        Mistake("keys_kept", dict(answer=lambda Z, C, X, W_up_k, *_: (Z, C @ W_up_k)),
                 "the keys are returned in place of C",
                 "Keys and values can be made from C whenever they are needed: only C is kept.", LATENT),
-        Mistake("three_things", dict(answer=lambda Z, C, X, W_up_k, W_up_v: (Z, C @ W_up_k, C @ W_up_v)),
+        Mistake("three_things", dict(answer=lambda Z, C, X, W_up_k, W_up_v, h: (Z, C @ W_up_k, C @ W_up_v)),
                 "Z, keys and values are returned",
                 "Keys and values can be made from C whenever they are needed: only C is kept.", LATENT),
+        *(Mistake(name, dict(answer=answer), "keys and values are returned in place of C",
+                  "They can be made from C whenever they are needed: only C is kept.", LATENT)
+          for name, answer in (("keys_and_values", keys_and_values),
+                               ("keys_and_values_in_heads", keys_and_values_in_heads))),
+        Mistake("k_t", dict(attend=all_axes_turned), "K.T turns round all three axes of the keys",
+                "With heads in front only the last two change places: swapaxes(-1, -2).", (HEADS, SPLIT)),
         Mistake("heads_in_front", dict(merge=lambda H: H), "the heads are not put side by side at the end",
                 "Z is (n, h·d_v), a row a token, as multi_head has it before W_o.", (HEADS, MERGE)),
     ))

@@ -279,6 +279,12 @@ def values_cut_by_d_k(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, sof
                         scale, hide, softmax, after, mixed, lambda H: H[0]) for mine in own], axis=1)
 
 
+def all_axes_turned(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax, after, mixed, merge):
+    """Scores with K.T, which of three axes turns round all."""
+    Q, K = split(X @ W_q, n_heads), split(X @ W_k, n_heads)
+    return merge(softmax(Q @ K.T / scale(X, W_q, Q, K)) @ split(X @ W_v, n_heads))
+
+
 def queries_and_keys_swapped(X, W_q, W_k, *others):
     return attend_in_heads(X, W_k, W_q, *others)
 
@@ -423,6 +429,8 @@ MULTI_HEAD = Exercise(
                 (ATTENTION, NOT_PATTERN)),
         Mistake("keys_mixed", dict(mixed=lambda Q, K, V: K), "the weights mix the keys, not the values",
                 "A key is for being found, a value for being passed on.", WHOLE),
+        Mistake("k_t", dict(attend=all_axes_turned), "K.T turns round all three axes of the keys",
+                "With heads in front only the last two change places: swapaxes(-1, -2).", SPLIT),
         Mistake("q_k_swapped", dict(attend=queries_and_keys_swapped),
                 "queries and keys have changed places (K Qᵀ)",
                 "Row i of the scores must hold what token i asks of all the others: Q Kᵀ.", WHOLE),

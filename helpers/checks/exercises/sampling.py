@@ -279,6 +279,10 @@ SAMPLE_NEXT = Exercise(
         Mistake("uniform_among_kept", dict(pick=lambda p: (p > 0) / (p > 0).sum()),
                 "all ids that were kept are drawn equally often",
                 "A cut says what may come; how often is still a matter of the probabilities.", SEED),
+        Mistake("place_not_id", dict(pick=lambda p: np.sort(p)[::-1]),
+                "the place in the sorted list is returned, not the id that stands there",
+                "After sorting, place 0 is the likeliest id: draw from the ids, or look up which id stands "
+                "at the place that was drawn.", SEED),
         Mistake("temp_ignored", dict(heat=lambda z, T: z),
                 "the temperature changes nothing: it is left out, or divides the probabilities",
                 "The logits are divided by it, before softmax. Probabilities divided by it, and then by "
