@@ -34,7 +34,7 @@ class Functions:
 
     | what you give | one query (decode) | several queries (prefill) |
     |---|---|---|
-    | nothing | the helpers' `grouped_query_attention` | the helpers' parts |
+    | nothing | the helpers' `grouped_query_attention` | the helpers' `attention`, for patterns their parts |
     | `grouped_query_attention` | yours | yours, one query after the other: it knows no mask |
     | parts: `scaled_scores`, `causal_mask` … | your parts | your parts |
     | both | your `grouped_query_attention` | your parts |
@@ -115,6 +115,8 @@ class Functions:
         if need_pattern and self.one_query_at_a_time:
             raise ValueError("your grouped_query_attention does not hand out its pattern; to see patterns, "
                              "put in parts: " + ", ".join(PARTS))
+        if not need_pattern and not self._own_parts:        # and no grouped_query_attention, which came first
+            return attention.attention(Q, K, V, causal=True), None
         groups = (len(K), len(Q) // len(K))                 # g, h/g
         S = self._scaled_scores(Q, K, groups)               # (h, n_q, n_k)
         A = self._weights(S, self._mask(*S.shape[1:]))      # (h, n_q, n_k)
