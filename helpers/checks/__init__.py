@@ -35,7 +35,7 @@ def check(function):
     if name is None:
         show(no_such_exercise(function))
         return
-    if getattr(function, "__module__", "").startswith("helpers."):
+    if (getattr(function, "__module__", "") or "").startswith("helpers."):
         show(
             Report(
                 name,

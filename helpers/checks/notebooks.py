@@ -33,14 +33,20 @@ def running_functions(namespace):
 
 
 def saved_functions(folder="."):
-    """({name: function}, {what is left out: why}) of the exercises written in the notebooks of a folder."""
+    """({name: function}, {what is left out: why}) of the exercises written in the notebooks of a folder.
+
+    A function that stands in several, because it was pasted, is taken from the notebook of its exercise.
+    """
     found, left_out = {}, {}
     for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
         try:
-            found |= functions_of(path, left_out)
+            here = functions_of(path, left_out)
+            at_home = {name for name in here if path.name.startswith(BY_NAME[name].notebook)}
+            found |= {name: here[name] for name in here if name in at_home or name not in found}
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             left_out[path.name] = "it is no readable notebook"
-    return found, {name: why for name, why in left_out.items() if name not in found}
+    lost = {name for name in left_out if name not in found and (name in BY_NAME or name.endswith(".ipynb"))}
+    return found, {name: left_out[name] for name in left_out if name in lost}
 
 
 def functions_of(path, left_out):

@@ -23,7 +23,7 @@ from helpers.checks.words import error_lines, what_next
 from helpers.smollm2.functions import INSIDE, WHEN
 
 PROMPT = "The capital of France is"
-IDS = [7042, 30, 198, 198, 504, 2988, 314, 42]  # " Paris.", two new lines, "The answer is: A"
+IDS = [7042, 30, 198, 198, 504, 2988, 314, 42]  # " Paris.", two new lines, "The answer is:"
 CLOSE = 0.01  # of logits: rounding in float32 is worth 0.0001, a mistake mostly 1 and more
 LIMIT, TOTAL = 30, 100  # seconds for the model to write 8 tokens, of which 1 is usual, and for a whole job
 PLAN, ALL = "the plan", "all of them"
@@ -142,11 +142,12 @@ def on_whose(fit, calls):
     """Which functions ran, as lines."""
     count = "one" if len(fit) == 1 else len(fit)
     yield f"So says the language model on {count} of your functions. Calls of each:"
-    yield from wrap(", ".join(f"{name} {n}" for name, n in calls) + ".", 88, break_on_hyphens=False)
+    pairs = ", ".join(f"{name}\xa0{n}" for name, n in calls)
+    yield from (line.replace("\xa0", " ") for line in wrap(f"{pairs}.", 88))
     called = [name for name, _ in calls]
     for name in fit:
         if name not in called:
-            yield f"{name} has no calls: your {INSIDE[name]} stands where it would."
+            yield f"{name} is not called: your {INSIDE[name]} does its work."
     others = [numbered(name) for name in WHEN if name not in fit]
     if others:
         yield from wrap(f"On the course's own, for want of yours: {', '.join(others)}.", 88)
@@ -187,8 +188,7 @@ class Trial:
         if idle:
             return Told(f"These of yours have a place in it and are not put in: {', '.join(idle)}.")
         if step == PLAN:
-            places = [[name, why] for name, why in left_out.items() if name in WHEN or name not in BY_NAME]
-            return [list(fit), places]
+            return [list(fit), [[name, why] for name, why in left_out.items()]]
         return written(own, model)
 
 
