@@ -26,6 +26,9 @@ HELPERS = sorted((ROOT / "helpers").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 BENCH = sorted((ROOT / "bench").glob("*.py"))
 
+# What tests and races use where it is installed, and leave out with a word where it is not.
+IF_THERE = {"torch", "transformers"}
+
 # What is imported and not a line of requirements.txt or pyproject.toml, with the line that brings it.
 BROUGHT_BY = {
     "IPython": "jupyterlab", "nbformat": "jupyterlab", "nbclient": "nbval", "traitlets": "jupyterlab",
@@ -59,7 +62,7 @@ def imports(source):
 
 def undeclared(source, tests=False):
     ours = {path.stem for path in TESTS} if tests else set()
-    known = declared(tests) | ({"torch"} if tests else set())
+    known = declared(tests) | (IF_THERE if tests else set())
     for name in set(imports(source)) - set(sys.stdlib_module_names) - ours - {"helpers", "bench"}:
         if BROUGHT_BY.get(name, name) not in known:
             yield name
