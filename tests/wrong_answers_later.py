@@ -220,8 +220,8 @@ def sample_often_right(logits, rng, temperature=1.0, top_k=None, top_p=None):
 def sample_in_place(logits, rng, temperature=1.0, top_k=None, top_p=None):
     if temperature == 0:
         return int(np.argmax(logits[-1]))
-    logits[-1] -= logits[-1].max()
-    return draw_one(*last_probabilities(logits, temperature, top_k, top_p), rng)
+    logits[-1] /= temperature                              # again and again, were they not given afresh
+    return draw_one(*last_probabilities(logits, 1.0, top_k, top_p), rng)
 
 
 # ------------------------------------------------------------------------------------------------ notebook 09
