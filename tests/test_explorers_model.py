@@ -252,7 +252,10 @@ def test_switching_off_and_on(model):
     explorer.layer.value = 0
     explorer.switch.click()
     assert explorer.off == {(1, 3), (0, 0)}
-    np.testing.assert_array_equal(explorer.now.A, patterns(model, "tom and tom", [(1, 3), (0, 0)]).A)
+    A = patterns(model, "tom and tom", [(1, 3), (0, 0)]).A
+    np.testing.assert_array_equal(explorer.now.A, A)
+    np.testing.assert_array_equal(explorer.scores["itself"], head_scores(A, explorer.now.ids)["itself"])
+    assert np.abs(explorer.scores["itself"] - made(model).scores["itself"]).max() > 1e-3
     explorer.switch.click()
     assert explorer.off == {(1, 3)}
     explorer.all_on.click()
@@ -336,6 +339,34 @@ def test_the_state_is_said_and_the_bundle_holds_the_picture(model):
     controls = [*explorer.choices, *explorer.sliders, explorer.text, explorer.best, explorer.switch]
     assert all(control.description and (getattr(control, "tooltip", None) or control.tooltips)
                for control in controls)
+
+
+def test_shades_outlines_and_crosses_lie_where_their_head_is():
+    A, scores = np.zeros((30, 9, 4, 4)), np.zeros((30, 9))
+    A[..., 0], scores[5, 2] = 1, 1
+    A[5, 2] = np.eye(4)
+    svg = model_heads(list("abcd"), A, scores, "itself", SCORES["itself"], 3, (5, 2), 3, {(7, 3), (5, 8)},
+                      [("e", 0.5, 0.5)], "title").svg
+    boxes = [{name: node.get(name) for name in ("x", "y", "width", "height", "stroke-width")}
+             for node in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}rect")]
+    edge = next(box for box in boxes if (box["width"], box["height"]) == ("690", "126"))
+    x, y = (float(edge["x"]) + 5 * 23, float(edge["y"]) + 2 * 14)
+    outlined = [box for box in boxes if box["stroke-width"] == "2.5"]
+    assert [float(outlined[0][name]) for name in ("x", "y", "width", "height")] == [x, y, 23, 14]
+    assert f"M{x:g} {y:g}h23v14h-23z" in svg and svg.count("h23v14h-23z") == 1
+    assert f"M{x + 2 * 23:g} {y + 14:g}l23 14" in svg
+    small = [box for box in boxes if box["width"] == box["height"]]
+    assert len(small) == 9 and outlined[1] == small[2]
+    side = float(small[0]["width"])
+    crossed = f"l{side:g} {side:g}"
+    assert f"M{small[8]['x']} {small[8]['y']}{crossed}" in svg and svg.count(crossed) == 1
+    cell = f"{round(side / 4, 1):g}"
+    found = re.findall(rf"M([\d.]+) ([\d.]+)h{cell}v{cell}h-{cell}z", svg)
+    for s, box in enumerate(small):
+        left, top = float(box["x"]), float(box["y"])
+        inside = {(round((float(py) - top) / side * 4), round((float(px) - left) / side * 4))
+                  for px, py in found if left - 1 < float(px) < left + side}
+        assert inside == ({(i, i) for i in range(4)} if s == 2 else {(i, 0) for i in range(4)})
 
 
 def test_the_fullest_picture_stays_small_and_inside_its_width():

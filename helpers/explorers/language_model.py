@@ -40,7 +40,7 @@ class ModelHeads(Explorer):
         self.all_on = widgets.Button(description="all on", tooltip="switch all heads on")
         self.all_on.on_click(lambda _: self.switch_off(set()))
         self.assemble([self.text], [self.score, self.best], [self.layer, self.head],
-                      [self.query, self.switch, self.all_on])
+                      [self.query], [self.switch, self.all_on])
 
     @property
     def chosen(self):
