@@ -20,6 +20,13 @@ FORMAT = 1                        # of the folder; another number: made by anoth
 BLOCKS, BLOCK = 64, 4096          # how much of a file is looked at when it is opened
 
 
+class NotFetched(FileNotFoundError):
+    """The model is not there. In a notebook the sentence stands alone, without the way it came."""
+
+    def _render_traceback_(self):                           # IPython asks for it
+        return [str(self)]
+
+
 def default_folder():
     """Where the model lies: `model` in the course's folder, or where the variable COURSE_MODEL says.
 
@@ -115,7 +122,7 @@ def read_index(folder):
         index = json.loads(path.read_text(encoding="utf-8"))
         known = index["format"] == FORMAT and {"config", "files"} <= index.keys()
     except FileNotFoundError:
-        raise FileNotFoundError(f"the language model is not in {folder}; fetch it with {HOW}") from None
+        raise NotFetched(f"the language model is not in {folder}; fetch it with {HOW}") from None
     except (ValueError, KeyError, TypeError) as err:
         raise damaged(path, f"it cannot be read: {err}") from None
     if not known:
