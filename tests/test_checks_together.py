@@ -6,6 +6,7 @@ Most tests have a small model of random weights that runs in this process; the l
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 from string import ascii_letters
 
@@ -17,6 +18,7 @@ from test_smollm2 import small_model
 
 from helpers import attention, embeddings, smollm2
 from helpers.checks import check, notebooks, process, record, run, together
+from helpers.checks.exercise import Case
 from helpers.checks.exercises.together import my_model
 from helpers.checks.observe import Outcome, freeze, observe
 
@@ -123,8 +125,12 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(smollm2, "load", lambda: model)
     monkeypatch.setattr(together, "PROMPT", "dbebf")
     monkeypatch.setattr(together, "IDS", list(model.generate_ids("dbebf", 8, stop=False)))
-    monkeypatch.setattr(process, "run_apart", lambda function, cases, *_: (
-        [observe(function, freeze(case.arguments, case.options)) for case in cases], []))
+
+    def run_here(function, cases, *limits):
+        if isinstance(function, together.Trial):            # slower than a call of any other exercise
+            assert limits == (together.LIMIT, together.TOTAL) > (process.CASE_LIMIT, process.TOTAL_LIMIT)
+        return [observe(function, freeze(case.arguments, case.options)) for case in cases], []
+    monkeypatch.setattr(process, "run_apart", run_here)
     monkeypatch.setenv("COURSE_PROGRESS", str(tmp_path / "progress.json"))
     monkeypatch.chdir(tmp_path)
     return model
@@ -265,6 +271,13 @@ def test_without_the_model_it_is_not_tried_and_not_counted(small, monkeypatch, e
     assert run("my_model", lambda model, mine: None.nothing).state == "not tried"
 
 
+def test_calls_have_the_time_they_are_given():
+    cases = [Case("short", (0.0,)), Case("long", (0.6,)), Case("not reached", (0.0,))]
+    assert [o.ended for o in process.run_apart(time.sleep, cases, limit=0.3, total=9)[0]] == ["", "time"]
+    assert [o.ended for o in process.run_apart(time.sleep, cases, limit=9, total=0.3)[0]] == ["", "time"]
+    assert [o.ended for o in process.run_apart(time.sleep, cases, limit=9, total=9)[0]] == ["", "", ""]
+
+
 # The real one
 
 
@@ -297,11 +310,11 @@ def test_the_real_model_answers_on_functions_that_are_right(real):
 ])
 def test_a_function_that_fails_hurts_nothing_and_is_named(real, monkeypatch, body, says):
     monkeypatch.setattr(together, "LIMIT", 3)
-    for path in Path.cwd().glob("0[234]*.ipynb"):
+    for path in Path.cwd().glob("0[23]*.ipynb"):
         path.unlink()
-    space = {}
+    space = {"names": ("embed", "split_heads", "rope", "merge_heads")}
     exec(f"def rope(x, positions, base=10000.0):\n    {body}\n"
-         "def my_model(model, mine):\n    return model.use(embed=mine['embed'], rope=mine['rope'])", space)
+         "def my_model(model, mine):\n    return model.use(**{name: mine[name] for name in names})", space)
     report = run("my_model", space["my_model"])
     assert report.diagnosis == "Your rope (10.1) is what fails." and says in report.message
     assert len(report.holds) == 1

@@ -68,7 +68,7 @@ def wrong(name, said, faulty, remarks):
     if faulty:
         which = " and ".join(map(numbered, faulty))
         diagnosis = f"Your {which} {'is' if len(faulty) == 1 else 'are'} what fails."
-        why = "Begin there, with the check in its notebook. Put in alone, among the course's functions:"
+        why = "Begin there: each has its own check. Put in alone, among the course's functions:"
     else:
         diagnosis = "Each of your functions alone is right, and together they are not."
         why = "What one of them gives back does not fit what another expects: look at its shape and its kind."
