@@ -18,6 +18,7 @@ from helpers.figures import (
     cache_step,
     flow,
     head_grid,
+    head_maps,
     head_sum,
     heads,
     loss_and_cache,
@@ -106,6 +107,8 @@ PICTURES = {
         [("shared", [("MHA", 384, 0.7, 0.7), ("GQA", 192, 1.4, 0.71), ("MQA", 96, 1.8, 0.72)]),
          ("latent", [("r = 8", 64, 0.8, 0.7), ("r = 4", 32, 1.5, 0.75)])], ("the grammar", 0.68), "bytes",
         "Smaller costs", "A note"),
+    "head maps": lambda: head_maps.head_maps(
+        {kind: rng.random((30, 9)) for kind in ("previous token", "induction", "sink")}, "Jobs", best=2),
     "next word": lambda: next_word.next_word(NEXT, 0.7, 1000, "Some words are cut", "A note"),
     "next word, long": lambda: next_word.next_word(
         [next_word.Line("a" * 60, -1000.0, 1, 1, 1.0, True, "kept", 1, 0)], 0, 0, "No draws"),
@@ -638,3 +641,12 @@ def test_both_themes_have_the_same_colours():
     assert style.LIGHT.keys() == style.DARK.keys()
     for name in style.LIGHT:
         assert style.live_css().count(f"--sa-{name}:") == 2
+
+
+def test_head_maps_name_the_best_heads_and_refuse_shapes_that_differ():
+    M = np.zeros((5, 3))
+    M[4, 1], M[0, 2] = 0.9, 0.5
+    picture = head_maps.head_maps({"one": M, "other": M[::-1]}, "Jobs", best=2)
+    assert "one: 4.1, 0.2" in picture.svg and "4.1 0.90" in picture.text
+    with pytest.raises(ValueError, match=r"one shape \(layers, heads\), got \[\(3, 5\), \(5, 3\)\]"):
+        head_maps.head_maps({"one": M, "other": M.T}, "Jobs")

@@ -4,7 +4,7 @@ Read `style` (colours and sizes), then `arrays` (matrices, token strips, pipelin
 way through a layer). Behind the explorers stand `heads` (one head at work), `head_grid` (all heads),
 `model_heads` (those of a large model), `head_sum`, `value_rank`, `cache_step`, `cache_sizes`, `next_word`,
 `work_curves`, `saturation`, `mask_ways` and `both_ways`; behind notebook 07 `shared_heads` and
-`loss_and_cache`. `svg` and `words` are what they draw and write with.
+`loss_and_cache`, behind notebook 10 `head_maps`. `svg` and `words` are what they draw and write with.
 """
 
 from helpers.figures.arrays import matrices, matrix, pipeline, tokens

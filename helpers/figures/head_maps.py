@@ -25,7 +25,7 @@ def head_maps(scores, title, best=1):
     n_layers, n_heads = shapes.pop()
     cell = min(((WIDTH - 2 * PAD - APART) // 2 - SIDE) // n_layers, GREATEST)
     wide, high = cell * n_layers, cell * n_heads
-    sheet = Sheet(title, f"{len(scores)} heat maps of {n_layers} layers by {n_heads} heads, the best outlined.",
+    sheet = Sheet(title, f"{len(scores)} heat maps, {n_layers} layers by {n_heads} heads, the best outlined.",
                   2 * (SIDE + wide) + APART + 2 * PAD)
     body, first = [], sheet.top
     for i, (kind, M) in enumerate(scores.items()):
