@@ -1,11 +1,14 @@
 """The maths against PyTorch, where it is installed."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies import qkv
+from hypothesis import strategies as st
+from strategies import few, makers, qkv, width
 
-from helpers.attention import attention_weights, causal_mask, scaled_scores, single_head, softmax
+from helpers.attention import attention, attention_weights, causal_mask, scaled_scores, single_head, softmax
 from helpers.cost import layer_flops
 from helpers.kv_sharing import grouped_query_attention, latent_attention
 from helpers.multi_head import layer_norm, multi_head
@@ -22,6 +25,77 @@ def test_one_head_equals_scaled_dot_product_attention(inputs):
         *(torch.tensor(M)[None] for M in inputs), attn_mask=torch.tensor(mask)
     )
     np.testing.assert_allclose(Z, theirs[0].numpy(), rtol=1e-7, atol=1e-7)
+
+
+def theirs(*arrays):
+    """Their copies, in one piece and to be written to."""
+    return [torch.tensor(np.ascontiguousarray(M)) for M in arrays]
+
+
+def near(ours, other, make, score, value):
+    """An error e in the scores changes each weight by a factor of exp(2e) at most; both sides round."""
+    eps, other = np.finfo(make.dtype).eps, other.numpy()
+    assert ours.dtype == other.dtype == make.dtype and np.isfinite(ours).all()
+    rounding = value * (min(2.0, 2 * math.expm1(min(24 * eps * score, 1.0))) + 24 * eps)
+    np.testing.assert_allclose(ours.astype(float), other.astype(float), rtol=0, atol=rounding + 1e-300)
+
+
+def largest(M):
+    return float(abs(M).max(initial=0))
+
+
+@given(makers(), few, few, st.sampled_from([(1, 1), (2, 1), (4, 2), (3, 3)]), width, st.booleans())
+def test_heads_of_every_kind_equal_scaled_dot_product_attention(make, n_q, extra, heads, d, causal):
+    (h, g), n_k = heads, n_q + extra
+    Q, K, V = make(2, h, n_q, d), make(2, g, n_k, d), make(2, g, n_k, 3)
+    mask = torch.tensor(causal_mask(n_q, n_k)) if causal else None
+    q, k, v = theirs(Q, K, V)
+    Z = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=True)
+    score, value = d * largest(Q) * largest(K), largest(V)
+    if score < 6e4 or make.dtype != np.float16:             # they add up in half precision, which ends there
+        near(attention(Q, K, V, causal), Z, make, score, value)
+        near(grouped_query_attention(Q[0], K[0], V[0], causal), Z[0], make, score, value)
+
+
+@given(makers(), st.integers(1, 4), st.integers(1, 4), width, st.data())
+def test_any_mask_equals_theirs(make, n_q, n_k, d, data):
+    Q, K, V = make(n_q, d), make(n_k, d), make(n_k, 2)
+    bits = data.draw(st.lists(st.booleans(), min_size=n_q * n_k, max_size=n_q * n_k))
+    mask = np.array(bits).reshape(n_q, n_k)
+    mask[:, data.draw(st.integers(0, n_k - 1))] = True      # theirs makes NaN of a row with nothing to read
+    score = d * largest(Q) * largest(K)
+    if score < 6e4 or make.dtype != np.float16:
+        Z = torch.nn.functional.scaled_dot_product_attention(*theirs(Q, K, V), attn_mask=torch.tensor(mask))
+        near(attention_weights(scaled_scores(Q, K), mask) @ V, Z, make, score, largest(V))
+
+
+@given(makers(dtypes=(np.float32, np.float64)), st.integers(1, 5), st.integers(1, 3), st.integers(1, 3),
+       st.booleans())
+def test_layers_equal_multi_head_attention(make, n, h, d_k, causal):
+    d = h * d_k
+    X, *weights = make(n, d), *(make(d, d, most=1.0) for _ in range(4))
+    x, W_q, W_k, W_v, W_o = theirs(X, *weights)
+    mask = torch.tensor(~causal_mask(n)) if causal else None
+    layer = torch.nn.MultiheadAttention(d, h, bias=False, batch_first=True, dtype=x.dtype)
+    with torch.no_grad():                                   # PyTorch multiplies by the transpose of each
+        layer.in_proj_weight.copy_(torch.cat([W_q.T, W_k.T, W_v.T]))
+        layer.out_proj.weight.copy_(W_o.T)
+        Z, _ = layer(x[None], x[None], x[None], attn_mask=mask)
+    near(multi_head(X, *weights, h, causal), Z[0], make, d_k * (d * largest(X))**2, d**2 * largest(X))
+
+
+@given(makers(), few, width)
+def test_softmax_of_every_type_equals_theirs(make, n, m):
+    z = make(n, m)
+    score = 0 if make.dtype == np.float16 else largest(z)   # half precision is computed in single
+    near(softmax(z), torch.softmax(theirs(z)[0], -1), make, score, 1.0)
+
+
+@given(makers(dtypes=(np.float32, np.float64)), few, width)
+def test_layer_norm_of_every_kind_equals_theirs(make, n, d):
+    x, gamma, beta = make(n, d), make(d, most=1.0), make(d, most=1.0)
+    y = torch.nn.functional.layer_norm(theirs(x)[0], (d,), *theirs(gamma, beta))
+    near(layer_norm(x, gamma, beta), y, make, 0, 1 + largest(x) / math.sqrt(1e-5))
 
 
 @pytest.mark.parametrize("causal", [False, True])
