@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, count, same_size
+from helpers.arrays import array, count, flag, look_at_values, same_size
 from helpers.tiles import attend_in_tiles
 
 SHORT = 128 * 128       # up to so many scores a head, the plain way is as fast as tiles
@@ -56,10 +56,13 @@ def softmax(z):
 
     z : (…, m), any real dtype.  Returns the same shape, over the last axis.  The row's maximum is subtracted
     first, which changes nothing in the result and keeps exp from overflowing.  A row of -inf gives zeros.
+    Raises ValueError for NaN and +inf.
     """
-    z = array("z", z, ("m",), stacked=True)
+    z = array("z", z, ("m",), stacked=True, holds=None)
     wide = z.astype(np.float32) if z.dtype == np.float16 else z
     top = np.max(wide, axis=-1, keepdims=True, initial=-np.inf)           # (…, 1)
+    if not (top < np.inf).all():                                          # NaN is not less than anything
+        look_at_values("z", z, "finite numbers or -inf")
     e = np.exp(wide - np.where(np.isneginf(top), 0, top))                 # (…, m), the largest is 1
     total = e.sum(axis=-1, keepdims=True)                                 # (…, 1)
     return (e / np.where(total == 0, 1, total)).astype(z.dtype)
@@ -85,7 +88,11 @@ def attention_weights(S, mask):
     A row with no key to read gives zeros, not NaN.  Raises TypeError for a mask that is not boolean (or 0 and
     1), ValueError when its shape does not fit S.
     """
-    S, mask = array("S", S, ("n_q", "n_k"), stacked=True), np.asarray(mask)
+    S = array("S", S, ("n_q", "n_k"), stacked=True, holds="finite numbers or -inf")
+    try:
+        mask = np.asarray(mask)
+    except ValueError:
+        raise ValueError("mask must have rows of equal length, shape (n_q, n_k); its rows differ") from None
     if mask.dtype != bool:
         if mask.dtype.kind not in "fiu" or not np.isin(mask, (0, 1)).all():
             raise TypeError("mask must be boolean, True where the query may read the key; "
@@ -104,7 +111,7 @@ def single_head(X, W_q, W_k, W_v, causal=False):
     """
     Q, K, V = project_qkv(X, W_q, W_k, W_v)
     S = scaled_scores(Q, K)                                 # (n, n)
-    A = attention_weights(S, causal_mask(len(S))) if causal else softmax(S)
+    A = attention_weights(S, causal_mask(len(S))) if flag("causal", causal) else softmax(S)
     return A @ V                                            # (n, n) @ (n, d_v) -> (n, d_v)
 
 
@@ -131,8 +138,9 @@ def attention(Q, K, V, causal=False):
     Short inputs take the plain way; longer ones go through `helpers.tiles`, whose memory grows with n, not
     with n².  Raises ValueError when a shape does not fit.
     """
-    Q, K = array("Q", Q, ("n_q", "d_k"), stacked=True), array("K", K, ("n_k", "d_k"), stacked=True)
-    V = array("V", V, ("n_k", "d_v"), stacked=True)
+    Q, causal = array("Q", Q, ("n_q", "d_k"), stacked=True), flag("causal", causal)
+    K = array("K", K, ("n_k", "d_k"), stacked=True, holds=None)
+    V = array("V", V, ("n_k", "d_v"), stacked=True, holds=None)
     same_size("d_k", ("Q", Q), ("K", K))
     same_size("n_k", ("K", K), ("V", V), axis=(-2, -2))
     if K.shape[:-2] != V.shape[:-2]:
@@ -144,17 +152,32 @@ def attention(Q, K, V, causal=False):
     dtype = np.result_type(Q, K, V)
     wide = np.result_type(dtype, np.float32)
     q, k, v = (M.astype(wide, copy=False).reshape(math.prod(M.shape[:-2]), *M.shape[-2:]) for M in (Q, K, V))
-    attend = attend_at_once if q.shape[1] * k.shape[1] <= SHORT else attend_in_tiles
-    return attend(q, k, v, causal).reshape(*Q.shape[:-1], V.shape[-1]).astype(dtype, copy=False)
+    if q.shape[1] * k.shape[1] <= SHORT:
+        Z = attend_at_once(q, k, v, causal)
+    else:
+        look_at_values("K", K)
+        look_at_values("V", V)
+        Z = attend_in_tiles(q, k, v, causal)
+    return Z.reshape(*Q.shape[:-1], V.shape[-1]).astype(dtype, copy=False)
 
 
 def attend_at_once(Q, K, V, causal=False):
-    """The plain way: all scores, the mask, softmax, all values.  Shapes as for `attend_in_tiles`."""
+    """The plain way: all scores, the mask, softmax, all values.  Shapes as for `attend_in_tiles`.
+
+    NaN or infinity in K always shows in the scores, in V always in Z: only then is there a look at them.
+    (For one query that look would take a third of the time.)
+    """
     (h, n_q, d_k), (g, n_k, d_v) = Q.shape, V.shape
     Q = Q.reshape(g, h // max(g, 1), n_q, d_k)              # (h, n_q, d_k) -> (g, h/g, n_q, d_k)
-    S = scaled_scores(Q, K[:, None])                        # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
+    S = Q @ np.swapaxes(K[:, None], -1, -2)                 # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
+    S = S / math.sqrt(max(d_k, 1))
+    if not np.isfinite(S).all():
+        look_at_values("K", K)
     if causal and n_q > 1:                                  # (one query is the newest: it may read every key)
         A = attention_weights(S, causal_mask(n_q, n_k))
     else:
         A = softmax(S)
-    return (A @ V[:, None]).reshape(h, n_q, d_v)            # (g, h/g, n_q, d_v) -> (h, n_q, d_v)
+    Z = A @ V[:, None]                                      # -> (g, h/g, n_q, d_v)
+    if not np.isfinite(Z).all():
+        look_at_values("V", V)
+    return Z.reshape(h, n_q, d_v)

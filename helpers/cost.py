@@ -7,7 +7,7 @@ not counted. Keys and values take `helpers.kv_cache.cache_bytes`; `activation_by
 them. All counts are exact Python ints, for NumPy integers too.
 """
 
-from helpers.arrays import count
+from helpers.arrays import count, flag
 from helpers.kv_cache import cache_bytes
 
 
@@ -38,7 +38,8 @@ def mlp_weights(d_model, d_ff=None, gated=False):
     d_ff : its inner width, 4·d_model unless given; 0 for a layer without MLP.  Shazeer 2020 (gated).
     """
     d_model = count("d_model", d_model, 1)
-    return (3 if gated else 2) * d_model * (4 * d_model if d_ff is None else count("d_ff", d_ff))
+    d_ff = 4 * d_model if d_ff is None else count("d_ff", d_ff)
+    return (3 if flag("gated", gated) else 2) * d_model * d_ff
 
 
 def pairs(n, n_past=0, causal=False):
@@ -48,7 +49,7 @@ def pairs(n, n_past=0, causal=False):
     them and masks afterwards; code that works in tiles can leave most of the others out.
     """
     n, n_past = count("n", n), count("n_past", n_past)
-    return n * n_past + (n * (n + 1) // 2 if causal else n * n)
+    return n * n_past + (n * (n + 1) // 2 if flag("causal", causal) else n * n)
 
 
 def attention_flops(n, d_model, n_heads):
@@ -87,7 +88,7 @@ def crossover(d_model, n_heads, n_kv_heads=None, d_ff=None, gated=False, causal=
     """
     weights = projection_weights(d_model, n_heads, n_kv_heads) + mlp_weights(d_model, d_ff, gated)
     d_model = int(d_model)
-    if causal:
+    if flag("causal", causal):
         return -(-weights // d_model) - 1                   # 2·n·(n + 1)·d_model ≥ 2·n·weights, rounded up
     return -(-weights // (2 * d_model))                     # 4·n²·d_model ≥ 2·n·weights, rounded up
 

@@ -5,9 +5,11 @@ Read `token_ids`, then `embed`, then `sinusoidal_positions`. A token is a row ev
 queries and keys.
 """
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
-from helpers.arrays import array, count, same_size
+from helpers.arrays import array, count, number, same_size
 from helpers.attention import scaled_scores, softmax
 
 
@@ -15,11 +17,15 @@ def token_ids(tokens, vocab):
     """The id of each token; a word outside the vocabulary gets the id of "<unk>".
 
     tokens : list of n str, vocab : dict word -> id, case-sensitive.  Returns (n,) int64.
-    Raises TypeError when `tokens` is one string or holds anything but strings, ValueError for an unknown word
-    when the vocabulary has no "<unk>".
+    Raises TypeError when `tokens` is one string or holds anything but strings, or `vocab` is no dict,
+    ValueError for an unknown word when the vocabulary has no "<unk>".
     """
     if isinstance(tokens, str):
         raise TypeError(f"tokens must be a list of words, got one string: {tokens!r}; split it first")
+    if not isinstance(tokens, Iterable):
+        raise TypeError(f"tokens must be a list of words, got {tokens!r}")
+    if not isinstance(vocab, Mapping):
+        raise TypeError(f"vocab must be a dict from word to id, got {type(vocab).__name__}")
     tokens = list(tokens)
     for token in tokens:
         if not isinstance(token, str):
@@ -36,7 +42,10 @@ def embed(ids, E):
     Raises TypeError for ids that are not integers, ValueError for an id outside 0 … V-1.
     """
     E = array("E", E, ("V", "d"))
-    ids = np.asarray(ids)
+    try:
+        ids = np.asarray(ids)
+    except ValueError:
+        raise ValueError("ids must have shape (n,), one id a token; got a list of lists") from None
     if ids.ndim != 1:
         raise ValueError(f"ids must have shape (n,), got {ids.shape}")
     if ids.size == 0:
@@ -55,9 +64,7 @@ def sinusoidal_positions(n, d, base=10000.0):
     n, d : counts.  Returns (n, d): column 2i is sin(p / base^(2i/d)), column 2i+1 is cos of that angle; an
     odd d ends in a sine.  Raises ValueError for a base that is not positive.  Vaswani et al. 2017, §3.5.
     """
-    n, d = count("n", n), count("d", d)
-    if not base > 0:
-        raise ValueError(f"base must be positive, got {base}")
+    n, d, base = count("n", n), count("d", d), number("base", base, positive=True)
     pair = np.arange(d) // 2                                # (d,): 0, 0, 1, 1, 2, 2, …
     angle = np.arange(n)[:, None] / base ** (2 * pair / max(d, 1))   # (n, 1) / (d,) -> (n, d)
     P = np.empty((n, d))
@@ -80,8 +87,7 @@ def rope(x, positions, base=10000.0):
     d = x.shape[-1]
     if d % 2:
         raise ValueError(f"rope turns pairs of columns, so d must be even; x {x.shape} has d = {d}")
-    if not base > 0:
-        raise ValueError(f"base must be positive, got {base}")
+    base = number("base", base, positive=True)
     speed = base ** (-np.arange(0, d, 2) / max(d, 1))       # (d/2,): 1 for the first pair, ever slower
     angle = positions.astype(np.float64)[:, None] * speed   # (n, 1) * (d/2,) -> (n, d/2)
     cos, sin = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)

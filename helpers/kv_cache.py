@@ -5,6 +5,8 @@ same with room made beforehand, as the course's models use it), and `cache_bytes
 latents, `latent_cache_bytes`).
 """
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
 from helpers.arrays import array, count, same_size
@@ -25,6 +27,8 @@ def kv_cache_step(x, W_q, W_k, W_v, cache):
         same_size("d_model", ("x", x), (name, W), axis=(0, 0))
     K, V = (x @ W_k)[None], (x @ W_v)[None]                 # (1, d_k), (1, d_v)
     if cache is not None:
+        if not isinstance(cache, (tuple, list)) or len(cache) != 2:
+            raise TypeError(f"cache must be None or a pair (K, V), got {type(cache).__name__}")
         K_past, V_past = array("cached K", cache[0], ("t", "d_k")), array("cached V", cache[1], ("t", "d_v"))
         same_size("t", ("cached K", K_past), ("cached V", V_past), axis=(0, 0))
         same_size("d_k", ("cached K", K_past), ("W_k", W_k))
@@ -38,9 +42,16 @@ def generate_with_cache(prompt_ids, n_new, model):
 
     prompt_ids : at least one id, n_new : how many to add, model : dict with E (V, d), P (n_max, d) and
     layers, a list of dicts W_q, W_k, W_v, W_o (one causal head each, residual, no norm); logits are x @ E.T.
-    Returns the list of all ids, prompt included.  Raises ValueError when prompt and new tokens exceed n_max.
+    Returns the list of all ids, prompt included.  Raises ValueError when prompt and new tokens exceed n_max,
+    or a part of the model is missing or does not fit.
     """
-    E, P = array("E", model["E"], ("V", "d")), array("P", model["P"], ("n_max", "d"))
+    E, P, layers = (part_of("model", model, name) for name in ("E", "P", "layers"))
+    E, P = array("E", E, ("V", "d")), array("P", P, ("n_max", "d"))
+    same_size("d", ("E", E), ("P", P))
+    if not isinstance(layers, (list, tuple)):
+        raise TypeError(f"layers must be a list of dicts, got {type(layers).__name__}")
+    if not isinstance(prompt_ids, Iterable):
+        raise TypeError(f"prompt_ids must be a list of ids, got {prompt_ids!r}")
     ids = [count("prompt_ids", i) for i in prompt_ids]
     n_new = count("n_new", n_new)
     if not ids:
@@ -49,16 +60,30 @@ def generate_with_cache(prompt_ids, n_new, model):
         raise ValueError(f"every id must lie in 0 … {len(E) - 1}, got {max(ids)}")
     if len(ids) + n_new > len(P):
         raise ValueError(f"{len(ids)} + {n_new} tokens do not fit into P, which has {len(P)} positions")
-    caches = [None] * len(model["layers"])
+    layers = [[array(name, part_of("each layer", layer, name), ("·", "·"))
+               for name in ("W_q", "W_k", "W_v", "W_o")] for layer in layers]
+    for *_, W_v, W_o in layers:
+        same_size("d_v", ("W_v", W_v), ("W_o", W_o), axis=(1, 0))
+        same_size("d", ("E", E), ("W_o", W_o))
+    caches = [None] * len(layers)
     n_prompt = len(ids)
     for position in range(n_prompt + n_new - 1):
         x = E[ids[position]] + P[position]                  # (d,)
-        for i, layer in enumerate(model["layers"]):
-            z, caches[i] = kv_cache_step(x, layer["W_q"], layer["W_k"], layer["W_v"], caches[i])
-            x = x + z @ np.asarray(layer["W_o"])            # (d_v,) @ (d_v, d) -> (d,)
+        for i, (*weights, W_o) in enumerate(layers):
+            z, caches[i] = kv_cache_step(x, *weights, caches[i])
+            x = x + z @ W_o                                 # (d_v,) @ (d_v, d) -> (d,)
         if position >= n_prompt - 1:
             ids.append(int(np.argmax(x @ E.T)))             # (d,) @ (d, V) -> (V,)
     return ids
+
+
+def part_of(name, thing, key):
+    """thing[key]; TypeError or ValueError when it is no dict or has no such key."""
+    if not isinstance(thing, Mapping):
+        raise TypeError(f"{name} must be a dict, got {type(thing).__name__}")
+    if key not in thing:
+        raise ValueError(f"{name} must have a part {key!r}, it has {', '.join(map(repr, thing)) or 'none'}")
+    return thing[key]
 
 
 class KVCache:
@@ -108,6 +133,7 @@ class KVCache:
 
     def need_room(self, m):
         """ValueError when there is no room for m more tokens."""
+        m = count("m", m)
         if self.n_tokens + m > self.n_max:
             raise ValueError(f"the cache is full: it holds {self.n_tokens} of {self.n_max} tokens, "
                              f"{m} more came")
@@ -127,7 +153,7 @@ class KVCache:
             if (new.shape[0], new.shape[2]) != (n_kv_heads, d):
                 raise ValueError(f"{name} must have shape ({n_kv_heads}, m, {d}) for this cache, "
                                  f"got {new.shape}")
-        if position is not None and position != self.n_tokens:
+        if position is not None and count("position", position) != self.n_tokens:
             raise ValueError(f"the next position of this cache is {self.n_tokens}, got {position}")
         self.need_room(m)
         end = self.n_tokens + m

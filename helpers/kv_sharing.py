@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, count, same_size
+from helpers.arrays import array, count, flag, same_size
 from helpers.attention import attention_weights, causal_mask, scaled_scores, scores, softmax
 from helpers.multi_head import merge_heads, split_heads
 
@@ -48,7 +48,7 @@ def latent_attention(X, W_q, W_down, W_up_k, W_up_v, n_heads, causal=False, abso
     W_down = array("W_down", W_down, ("d", "r"))
     for name, W in (("W_q", W_q), ("W_down", W_down)):
         same_size("d", ("X", X), (name, W), axis=(1, 0))
-    attend = attend_absorbed if absorbed else attend_restored
+    attend = attend_absorbed if flag("absorbed", absorbed) else attend_restored
     C = X @ W_down                                          # (n, d) @ (d, r) -> (n, r)
     Q = X @ heads_of("W_q", W_q, n_heads)                   # (n, d) @ (h, d, d_k) -> (h, n, d_k)
     Z = attend(Q, C, W_up_k, W_up_v, causal)
@@ -100,4 +100,6 @@ def heads_of(name, W, n_heads):
 
 def pattern(S, causal):
     """Softmax of the scores S (…, n_q, n_k), over all keys or, when causal, over those that may be read."""
-    return attention_weights(S, causal_mask(*np.shape(S)[-2:])) if causal else softmax(S)
+    if flag("causal", causal):
+        return attention_weights(S, causal_mask(*np.shape(S)[-2:]))
+    return softmax(S)

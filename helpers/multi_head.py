@@ -7,7 +7,7 @@ in its columns r*d_k:(r+1)*d_k; what it takes away goes through rows r*d_v:(r+1)
 
 import numpy as np
 
-from helpers.arrays import array, count, same_size
+from helpers.arrays import array, count, flag, number, same_size
 from helpers.attention import attention_weights, causal_mask, scaled_scores, softmax
 
 
@@ -48,20 +48,24 @@ def multi_head(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
     same_size("h·d_v", ("W_v", W_v), ("W_o", W_o), axis=(1, 0))
     Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))      # (n, h·d) -> (h, n, d)
     S = scaled_scores(Q, K)                                 # (h, n, n)
-    A = attention_weights(S, causal_mask(len(X))) if causal else softmax(S)
+    A = attention_weights(S, causal_mask(len(X))) if flag("causal", causal) else softmax(S)
     return merge_heads(A @ V) @ W_o                         # (h, n, d_v) -> (n, h·d_v) -> (n, d_model)
 
 
 def layer_norm(x, gamma, beta, eps=1e-5):
     """Each row brought to mean 0 and variance 1, then scaled by gamma and moved by beta.
 
-    x : (…, d), gamma, beta : (d,).  Returns the same shape.  Population variance, eps inside the root.
-    Ba et al. 2016.
+    x : (…, d), d at least 1, gamma, beta : (d,).  Returns the same shape.  Population variance, eps inside
+    the root, not negative.  Raises ValueError when a shape does not fit.  Ba et al. 2016.
     """
     x = array("x", x, ("d",), stacked=True)
     gamma, beta = array("gamma", gamma, ("d",)), array("beta", beta, ("d",))
     same_size("d", ("x", x), ("gamma", gamma))
     same_size("d", ("x", x), ("beta", beta))
+    if x.shape[-1] == 0:
+        raise ValueError(f"x must have at least one column to take the mean of, got {x.shape}")
+    if not 0 <= number("eps", eps) < np.inf:
+        raise ValueError(f"eps must be at least 0 and finite, got {eps}")
     centred = x - x.mean(axis=-1, keepdims=True)            # (…, d)
     variance = np.mean(centred**2, axis=-1, keepdims=True)  # (…, 1)
     return centred / np.sqrt(variance + eps) * gamma + beta
@@ -73,6 +77,8 @@ def pre_norm_residual(x, sublayer, gamma, beta, eps=1e-5):
     x : (n, d), sublayer : a function (n, d) -> (n, d), gamma, beta : (d,).  Returns (n, d).
     Raises ValueError when the sublayer changes the shape.
     """
+    if not callable(sublayer):
+        raise TypeError(f"sublayer must be a function from (n, d) to (n, d), got {type(sublayer).__name__}")
     x = array("x", x, ("d",), stacked=True)
     update = sublayer(layer_norm(x, gamma, beta, eps))
     if np.shape(update) != x.shape:

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, count
+from helpers.arrays import array, count, number
 from helpers.attention import softmax
 
 ROUNDING = 1e-12                  # a sum of probabilities this close below top_p has reached it
@@ -63,7 +63,7 @@ def sample_next(logits, rng, temperature=1.0, top_k=None, top_p=None):
 
 def last_row(logits):
     """The logits (V,) of the last position in float64, after a look at them."""
-    logits = array("logits", logits, ("n", "V"))
+    logits = array("logits", logits, ("n", "V"), holds=None)              # the last row alone counts
     if logits.size == 0:
         raise ValueError(f"logits must hold at least one position and one token, got {logits.shape}")
     z = logits[-1].astype(np.float64)                       # a copy: the input stays as it is
@@ -73,10 +73,3 @@ def last_row(logits):
     if np.isneginf(z).all():
         raise ValueError("logits leave no token to choose: the last row is -inf throughout")
     return z
-
-
-def number(name, value):
-    """`value` as a float; TypeError when it is not one real number."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    return float(value)
