@@ -20,15 +20,27 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 CSS = live_css() + """
 .sa-picture{overflow-x:auto}
 .sa-picture svg{display:block}
-.sa-larger svg{zoom:1.5;max-width:none!important}
+.sa-larger svg{zoom:1.5}
 .sa-controls{flex-flow:row wrap!important;align-items:center;gap:2px 18px}
 .sa-controls .widget-label{width:auto!important;min-width:40px;flex-shrink:0;margin-right:6px;text-align:left}
-.sa-controls .widget-hslider{margin:2px}
+.sa-controls .widget-hslider{margin:2px;min-width:120px;width:200px;flex-shrink:1}
+.sa-controls .widget-hslider .widget-label{display:none}
+.sa-controls .noUi-handle{visibility:hidden}
+.sa-controls .noUi-handle::after{content:"";visibility:visible;position:absolute;inset:-1px;
+width:auto;height:auto;border:2px solid var(--sa-K);border-radius:50%;background:var(--sa-surface);
+cursor:pointer}
+.sa-entry{width:auto!important;margin:2px}
+.sa-entry input{width:80px!important;flex:none!important}
+.sa-entry select{width:auto!important;flex:none!important}
+.sa-controls .widget-play{width:auto}
+.sa-controls .widget-play button:nth-of-type(1)::after{content:" play / pause"}
+.sa-controls .widget-play button:nth-of-type(2)::after{content:" stop"}
+.sa-controls .widget-play button:nth-of-type(3)::after{content:" repeat"}
 .sa-controls .widget-toggle-buttons{display:flex;align-items:baseline;width:auto;margin:2px;overflow:visible}
 .sa-controls button{width:auto!important;min-width:32px;padding:0 9px}
 .sa-controls button.mod-active{background:var(--sa-ink);color:var(--sa-surface);box-shadow:none}
 .sa-query button.mod-active{background:var(--sa-Q)}
-.sa-controls :is(button,input,.noUi-handle):focus-visible{outline:3px solid var(--sa-K)!important;
+.sa-controls :is(button,input,select):focus-visible{outline:3px solid var(--sa-K)!important;
 outline-offset:1px}
 .sa-complaint{color:var(--sa-ink);border-left:4px solid var(--sa-Q);padding:2px 8px;margin:4px 0;
 overflow-wrap:anywhere}
@@ -43,7 +55,8 @@ class Explorer:
     """
 
     def __init__(self):
-        self.larger = widgets.ToggleButton(description="Larger", tooltip="larger picture, for a projector")
+        self.larger = widgets.ToggleButton(description="Larger",
+                                           tooltip="larger picture, as wide as there is room")
         self.in_words = widgets.ToggleButton(description="As text", tooltip="the numbers as a text table")
         self.canvas, self.words = widgets.HTML(), widgets.HTML()
         self.complaint, self.still = "", False
@@ -53,14 +66,32 @@ class Explorer:
         lines = []
         self.choices = [c for row in rows for c in row if isinstance(c, widgets.ToggleButtons)]
         self.sliders = [c for row in rows for c in row if isinstance(c, SLIDERS)]
+        self.entries = []
         for row in (*rows, [self.larger, self.in_words]):
-            lines.append(widgets.HBox(row).add_class("sa-controls"))
             for control in row:
                 if hasattr(control, "value") and not isinstance(control, widgets.Play):
                     control.observe(self.changed, "value")
+            shown = [self.with_entry(c) if c in self.sliders else [c] for c in row]
+            lines.append(widgets.HBox(sum(shown, [])).add_class("sa-controls"))
         style = widgets.HTML(f"<style>{CSS}</style>", layout=widgets.Layout(display="none"))
         self.box = widgets.VBox([style, *lines[:-1], self.canvas, lines[-1], self.words]).add_class("sa")
         self.draw()
+
+    def with_entry(self, control):
+        """A slider and, before it, what it shows: to be typed or chosen, too.
+
+        ipywidgets gives a slider's handle no name that a screen reader could say. So the keyboard and screen
+        readers have the entry, which has one, and the handle is for the mouse alone.
+        """
+        if isinstance(control, widgets.SelectionSlider):
+            entry, same = widgets.Dropdown(options=control.options, index=control.index), ("options", "index")
+        else:
+            entry, same = widgets.BoundedIntText(control.value, control.min, control.max), ("max", "value")
+        entry.description, entry.tooltip, control.readout = control.description, control.tooltip, False
+        for trait in same:
+            widgets.link((control, trait), (entry, trait))
+        self.entries.append(entry.add_class("sa-entry"))
+        return [entry, control]
 
     def picture(self):
         """The Picture of the state the controls are in."""
@@ -92,7 +123,7 @@ class Explorer:
     def together(self):
         """Several controls change, one drawing follows, and is sent before they are."""
         with contextlib.ExitStack() as held:
-            for control in (*self.choices, *self.sliders):
+            for control in (*self.choices, *self.sliders, *self.entries):
                 held.enter_context(control.hold_sync())
             self.still = True
             try:

@@ -1,7 +1,8 @@
 """JupyterLab in a real browser, on a copy of the course: nothing in the checkout changes.
 
-`course` starts the copy with `course.py`, as a reader does. `page` is a fresh tab; after each test it has
-seen no error of ours and has asked nobody outside this machine for anything.
+`course` starts the copy with `course.py`, as a reader does. `page` is a fresh tab. `live` is a notebook that
+has been opened and run: all tests of one notebook, which stand one after the other, share its tab and its
+kernel. After each test the tab has seen no error and has asked nobody outside this machine for anything.
 """
 
 import json
@@ -17,8 +18,13 @@ from pathlib import Path
 import pytest
 
 from helpers.exercise_notebooks import fresh_exercises, text_of
+from helpers.smollm2 import is_fetched
+from helpers.smollm2.weights import HOW, default_folder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+
+import lab  # noqa: E402 (they import Playwright)
+import twins  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
@@ -33,6 +39,7 @@ class Course:
         self.folder = folder
         env = {name: value for name, value in os.environ.items() if name != "COURSE_PROGRESS"}
         env["JUPYTER_CONFIG_DIR"] = str(folder / "of-the-user")      # not the settings of whoever tests
+        env["COURSE_MODEL"] = str(default_folder())
         command = [sys.executable, str(folder / "course.py"), "--no-browser"]
         log = folder / "jupyter.log"
         with open(log, "w", encoding="utf-8") as file:
@@ -89,20 +96,92 @@ def browser():
         running.close()
 
 
+class Tab:
+    """A tab of the browser, and what went wrong in it since the last test."""
+
+    def __init__(self, browser, **options):
+        self.context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(60_000)
+        self.wrong = []
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("console", lambda said: self.wrong.append(said.text) if said.type == "error" else None)
+        self.page.on("request", lambda asked: self.wrong.append(asked.url) if outside(asked.url) else None)
+
+    def went_well(self):
+        wrong, self.wrong[:] = list(self.wrong), []
+        assert wrong == []
+
+
+def outside(url):
+    return not re.match(r"(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:|about:|file:", url)
+
+
 @pytest.fixture
 def page(browser, course):
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    tab = context.new_page()
-    tab.set_default_timeout(30_000)
-    errors, outside = [], []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    tab.on("request", lambda request: outside.append(request.url) if is_outside(request.url) else None)
-    yield tab
-    context.close()
+    tab = Tab(browser)
+    yield tab.page
+    tab.context.close()
     course.end_kernels()
-    assert errors == [] and outside == []
+    tab.went_well()
 
 
-def is_outside(url):
-    return not re.match(r"(https?|wss?)://127\.0\.0\.1[:/]|data:|blob:|about:", url)
+class Live(Tab):
+    """A notebook opened and run, and what it showed before it was run."""
+
+    def __init__(self, browser, course, name):
+        super().__init__(browser)
+        self.name, self.path, self.pairs = name, course.folder / "notebooks" / name, {}
+        lab.open_notebook(self.page, course.url(f"notebooks/{name}"))
+        self.before = self.page.locator(".jp-Notebook").evaluate(lab.PICTURES)
+        lab.run_all(self.page)
+        self.found = self.page.locator(".jp-OutputArea .sa")
+        self.found.nth(len(list(twins.calls(self.path))) - 1).locator(".sa-picture svg").wait_for()
+
+    def pair(self, number):
+        """The explorer with this number and its twin, in the state in which the last test left them."""
+        if number not in self.pairs:
+            calls = list(twins.calls(self.path))
+            self.pairs[number] = twins.Pair(self.page, self.found.nth(number), calls[number][1])
+        return self.pairs[number]
+
+
+@pytest.fixture(scope="session")
+def opened(browser, course):
+    """The last notebook opened: {} or {name: Live or what went wrong}."""
+    found = {}
+    yield found
+    close(found, course)
+
+
+def close(opened, course):
+    for tab in opened.values():
+        if isinstance(tab, Live):
+            tab.context.close()
+    opened.clear()
+    course.end_kernels()
+
+
+@pytest.fixture
+def live(request, opened, browser, course):
+    name = request.param
+    if name.startswith("10") and not is_fetched():
+        pytest.skip(f"needs the language model, fetched once with {HOW}")
+    if name not in opened:
+        close(opened, course)
+        try:
+            opened[name] = Live(browser, course, name)
+        except Exception as err:
+            opened[name] = err
+    if not isinstance(opened[name], Live):
+        raise opened[name]
+    yield opened[name]
+    opened[name].went_well()
+
+
+def pytest_collection_modifyitems(items):
+    """Tests of one notebook one after the other."""
+    spots = [spot for spot, item in enumerate(items) if "live" in getattr(item, "fixturenames", ())]
+    chosen = sorted((items[spot] for spot in spots), key=lambda item: item.callspec.params["live"])
+    for spot, item in zip(spots, chosen, strict=True):
+        items[spot] = item
