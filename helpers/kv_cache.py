@@ -25,6 +25,7 @@ def kv_cache_step(x, W_q, W_k, W_v, cache):
     W_v = array("W_v", W_v, ("d_model", "d_v"))
     for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)):
         same_size("d_model", ("x", x), (name, W), axis=(0, 0))
+    same_size("d_k", ("W_q", W_q), ("W_k", W_k))
     K, V = (x @ W_k)[None], (x @ W_v)[None]                 # (1, d_k), (1, d_v)
     if cache is not None:
         if not isinstance(cache, (tuple, list)) or len(cache) != 2:

@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, count, flag, same_size
+from helpers.arrays import array, flag, same_size
 from helpers.attention import attention_weights, causal_mask, scaled_scores, scores, softmax
-from helpers.multi_head import merge_heads, split_heads
+from helpers.multi_head import heads_of, merge_heads
 
 
 def grouped_query_attention(Q, K, V, causal=False):
@@ -45,9 +45,11 @@ def latent_attention(X, W_q, W_down, W_up_k, W_up_v, n_heads, causal=False, abso
     DeepSeek-AI 2024 (DeepSeek-V2), §2.1.2.
     """
     X, W_q = array("X", X, ("n", "d")), array("W_q", W_q, ("d", "h·d_k"))
-    W_down = array("W_down", W_down, ("d", "r"))
+    W_down, W_up_k = array("W_down", W_down, ("d", "r")), array("W_up_k", W_up_k, ("r", "h·d_k"))
     for name, W in (("W_q", W_q), ("W_down", W_down)):
         same_size("d", ("X", X), (name, W), axis=(1, 0))
+    same_size("r", ("W_down", W_down), ("W_up_k", W_up_k), axis=(1, 0))
+    same_size("h·d_k", ("W_q", W_q), ("W_up_k", W_up_k))
     attend = attend_absorbed if flag("absorbed", absorbed) else attend_restored
     C = X @ W_down                                          # (n, d) @ (d, r) -> (n, r)
     Q = X @ heads_of("W_q", W_q, n_heads)                   # (n, d) @ (h, d, d_k) -> (h, n, d_k)
@@ -85,17 +87,9 @@ def up_projections(Q, C, W_up_k, W_up_v):
         same_size("r", ("C", C), (name, W), axis=(1, 0))
     h, _, d_k = Q.shape
     if W_up_k.shape[1] != h * d_k:
-        raise ValueError(f"W_up_k must have h·d_k = {h}·{d_k} = {h * d_k} columns, as the queries have; "
+        raise ValueError(f"W_up_k must have h·d_k = {h}·{d_k} = {h * d_k} columns for Q {Q.shape}, "
                          f"got {W_up_k.shape}")
     return Q, C, heads_of("W_up_k", W_up_k, h), heads_of("W_up_v", W_up_v, h)
-
-
-def heads_of(name, W, n_heads):
-    """The part of W (·, h * d) that belongs to each head, (h, ·, d); ValueError when h does not divide it."""
-    if W.shape[1] % count("n_heads", n_heads, least=1):
-        raise ValueError(f"n_heads must divide the width of {name}: {name} {W.shape} has {W.shape[1]} "
-                         f"columns, n_heads is {n_heads}")
-    return split_heads(W, n_heads)                          # (·, h·d) -> (h, ·, d)
 
 
 def pattern(S, causal):

@@ -16,10 +16,14 @@ def split_heads(X, n_heads):
 
     X : (n, h * d_k).  Returns (h, n, d_k).  Raises ValueError when h does not divide the width.
     """
-    X, n_heads = array("X", X, ("n", "h·d_k")), count("n_heads", n_heads, least=1)
+    return heads_of("X", array("X", X, ("n", "h·d_k")), n_heads)
+
+
+def heads_of(name, X, n_heads):
+    """`split_heads` for an array that is called something else, should n_heads not divide its width."""
     n, width = X.shape
-    if width % n_heads:
-        raise ValueError(f"n_heads must divide the width of X: X {X.shape} has {width} columns, "
+    if width % count("n_heads", n_heads, least=1):
+        raise ValueError(f"n_heads must divide the width of {name}: {name} {X.shape} has {width} columns, "
                          f"n_heads is {n_heads}")
     return X.reshape(n, n_heads, width // n_heads).swapaxes(0, 1)         # (n, h, d_k) -> (h, n, d_k)
 
@@ -45,6 +49,8 @@ def multi_head(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
     W_v = array("W_v", W_v, ("d_model", "h·d_v"))
     for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)):
         same_size("d_model", ("X", X), (name, W), axis=(1, 0))
+        heads_of(name, W, n_heads)                          # n_heads divides the width, or it is said
+    same_size("h·d_k", ("W_q", W_q), ("W_k", W_k))
     same_size("h·d_v", ("W_v", W_v), ("W_o", W_o), axis=(1, 0))
     Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))      # (n, h·d) -> (h, n, d)
     S = scaled_scores(Q, K)                                 # (h, n, n)
