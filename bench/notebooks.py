@@ -1,5 +1,6 @@
-"""All notebooks run and compared by nbval, against as many empty ones."""
+"""All notebooks run and compared by nbval, against as many empty ones; each on one thread, as tests are."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ def run(paths):
     """Seconds of nbval on the notebooks, start and all, and whether they passed."""
     command = [sys.executable, "-m", "pytest", "-q", "--config-file", str(ROOT / "pyproject.toml"),
                "-p", "no:cacheprovider", *map(str, paths)]
+    env = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     begun = time.perf_counter()
-    status = subprocess.run(command, capture_output=True).returncode
+    status = subprocess.run(command, env=env, capture_output=True).returncode
     return time.perf_counter() - begun, status == 0
