@@ -1,0 +1,324 @@
+"""The tests on every Python, with the oldest and the newest packages, and under odd conditions.
+
+    python3 course.py test --matrix              all of it (hours on a slow machine)
+    python3 course.py test --matrix --list       the names of the cells, and which this machine can run
+    python3 course.py test --matrix 3.12-oldest kernel-Zen       these cells alone
+
+A cell is one run of pytest. Environments go into the folder .matrix, one for each Python and choice of
+packages, made once; what pytest said is kept beside them. What this machine cannot run is left out with a
+word, and nothing is changed outside .matrix and temporary folders.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))           # for course.py, which knows the requirements
+HOME = ROOT / ".matrix"
+PYTHONS = ("3.11", "3.12", "3.13")
+KERNELS = ("Haswell", "Zen", "SkylakeX", "Sandybridge", "Nehalem", "Cooperlake", "ARMV8", "NEOVERSEN1")
+LOCALES = ("tr_TR.UTF-8", "de_DE.UTF-8", "ja_JP.UTF-8", "C")
+RUNS = 20
+NOTEBOOKS = ["notebooks", "solutions"]
+ALL_BUT_BROWSER = ["--ignore=tests/browser"]
+
+
+@dataclass
+class Cell:
+    """One run of pytest: with what, of what, how often; or why not."""
+
+    name: str
+    arguments: list
+    python: str = sys.executable
+    packages: str = ""                  # "oldest" or "newest", for an environment of its own
+    variables: dict = field(default_factory=dict)
+    checkout: str = ""                  # "odd path" or "read-only": a copy of this checkout
+    runs: int = 1
+    cannot: str = ""
+
+
+# What there is to run
+
+
+def cells():
+    yield Cell("here", [])
+    for version in PYTHONS:
+        python = find_python(version)
+        for packages in ("oldest", "newest"):
+            yield Cell(f"{version}-{packages}", ALL_BUT_BROWSER, python or "", packages,
+                       cannot="" if python else f"no Python {version} on this machine")
+    for n in ("1", "2"):
+        few = (os.cpu_count() or 1) < int(n)
+        yield Cell(f"threads-{n}", NOTEBOOKS, variables={"OPENBLAS_NUM_THREADS": n},
+                   cannot="fewer cores" if few else "")
+    for kernel in KERNELS:
+        variables = {"OPENBLAS_CORETYPE": kernel}
+        yield Cell(f"kernel-{kernel}", NOTEBOOKS, variables=variables, cannot=cannot_use(kernel))
+    known = subprocess.run(["locale", "-a"], capture_output=True, text=True).stdout if shutil.which("locale") else ""
+    there = known.lower().replace("utf8", "utf-8").split()
+    other = next(name for name in LOCALES if name.lower() in there or name == "C")
+    yield Cell("locale", ALL_BUT_BROWSER, variables={
+        "LC_ALL": other, "LANG": other, "LANGUAGE": other[:2], "TZ": "Asia/Kolkata"})
+    yield Cell("odd-path", ALL_BUT_BROWSER, checkout="odd path")
+    yield Cell("read-only", ALL_BUT_BROWSER, checkout="read-only", cannot=cannot_be_read_only())
+    yield Cell(f"{RUNS}-runs", NOTEBOOKS, runs=RUNS)
+
+
+def find_python(version):
+    """The path of a Python of this version, one that starts; or None."""
+    homes = [Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")]
+    paths = [getattr(sys, "_base_executable", sys.executable), shutil.which(f"python{version}")]
+    paths += [path for home in homes for path in sorted(home.glob(f"{version}.*/bin/python"), reverse=True)]
+    commands = [[str(path)] for path in paths if path] + ([["py", f"-{version}"]] if shutil.which("py") else [])
+    ask = "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2], sys.executable)"
+    for command in commands:
+        answer = subprocess.run([*command, "-c", ask], capture_output=True, encoding="utf-8")
+        said, _, path = answer.stdout.strip().partition(" ")
+        if answer.returncode == 0 and said == version:
+            return path
+    return None
+
+
+WHICH_KERNEL = """
+import ctypes
+import numpy as np
+np.ones((70, 70)) @ np.ones((70, 70))
+library = ctypes.CDLL(np.linalg._umath_linalg.__file__)
+for name in ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename"):
+    if hasattr(library, name):
+        function = getattr(library, name)
+        function.restype = ctypes.c_char_p
+        print(function().decode())
+"""
+
+
+def cannot_use(kernel):
+    """Why NumPy's products cannot be those for this kind of processor; "" when they can."""
+    env = dict(os.environ, OPENBLAS_CORETYPE=kernel)
+    answer = subprocess.run([sys.executable, "-c", WHICH_KERNEL], env=env, capture_output=True, encoding="utf-8")
+    used = answer.stdout.strip()
+    if answer.returncode < 0:
+        return "this processor cannot"
+    return "" if used.lower() == kernel.lower() else f"OpenBLAS takes {used} instead" if used else "no OpenBLAS"
+
+
+READ_ONLY = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"']
+
+
+def is_root():
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def cannot_be_read_only():
+    """root may write everywhere: for it the copy has to be mounted read-only."""
+    if os.name == "nt":
+        return "read-only folders can be written to on Windows"
+    if not is_root():
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            failed = subprocess.run([*READ_ONLY, folder, "touch", f"{folder}/x"], capture_output=True).returncode
+        except OSError:
+            failed = 0
+        # `touch` has to fail, and `true` to work
+        works = failed and not subprocess.run([*READ_ONLY, folder, "true"], capture_output=True).returncode
+        return "" if works else "root may write everywhere, and nothing can be mounted here"
+
+
+# Environments
+
+
+def environment(cell, show):
+    """The Python of the cell: this one, or one of its own with the packages that are asked for."""
+    if not cell.packages:
+        return cell.python
+    import course
+
+    folder = HOME / cell.name
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    lines = course.requirements(tests=True, model=True)
+    core = {re.split(r"[<>=!]", line)[0] for line in course.requirements()}
+    stamp, wanted = folder / "made-of.json", json.dumps([cell.packages, lines])
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        return str(python)
+    show("making the environment")
+    subprocess.run([cell.python, "-m", "venv", "--clear", str(folder)], check=True, capture_output=True)
+    if cell.packages == "oldest":
+        show("asking for the oldest packages")
+        lines = [oldest(str(python), line) if re.split(r"[<>=!]", line)[0] in core else line for line in lines]
+    show("installing " + ", ".join(line for line in lines if "==" in line))
+    env = dict(os.environ, PYTHONIOENCODING="utf-8")
+    pip = [str(python), "-m", "pip", "install", "--progress-bar=off", "--only-binary=:all:", *lines]
+    made = subprocess.run(pip, capture_output=True, encoding="utf-8", errors="replace", env=env)
+    (folder / "pip.txt").write_text(made.stdout + made.stderr, encoding="utf-8")
+    if made.returncode:
+        raise RuntimeError("pip: " + (made.stderr.strip().splitlines() or ["?"])[-1])
+    stamp.write_text(wanted, encoding="utf-8")
+    return str(python)
+
+
+def oldest(python, line):
+    """"numpy>=1.26,<3" -> "numpy==1.26.0": the first version in the range that this Python can install."""
+    name, limits = re.match(r"([\w.-]+)(.*)", line).groups()
+    ask = [python, "-m", "pip", "index", "versions", name, "--only-binary=:all:"]
+    answer = subprocess.run(ask, capture_output=True, encoding="utf-8").stdout
+    found = re.search(r"Available versions: (.*)", answer)
+    if not found:
+        raise RuntimeError(f"pip knows no versions of {name}")
+    return f"{name}=={min(SpecifierSet(limits).filter(map(Version, found.group(1).split(', '))))}"
+
+
+# Copies of the checkout
+
+
+@contextlib.contextmanager
+def checkout(cell):
+    """The folder the cell runs in, and what stands before its command."""
+    if not cell.checkout:
+        yield ROOT, []
+        return
+    with tempfile.TemporaryDirectory() as outer:
+        copy = Path(outer, "Kurs für mich – 自 注意" if cell.checkout == "odd path" else "course")
+        copy.mkdir()
+        for path in tracked():
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / path, copy / path)
+        if cell.checkout == "odd path":
+            yield copy, []
+        elif is_root():
+            yield copy, [*READ_ONLY, str(copy)]
+        else:
+            set_modes(copy, 0o555, 0o444)
+            try:
+                yield copy, []
+            finally:
+                set_modes(copy, 0o755, 0o644)
+
+
+def tracked():
+    """The files of the checkout, without what git ignores."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True)
+    return [path for path in listed.stdout.split("\0") if path and (ROOT / path).is_file()]
+
+
+def set_modes(folder, of_folders, of_files):
+    for path in [folder, *folder.rglob("*")]:
+        executable = 0o111 if path.stat().st_mode & 0o100 else 0
+        path.chmod(of_folders if path.is_dir() else of_files | executable)
+
+
+# One cell, and all of them
+
+
+def run(cell, show):
+    """(what came of it, seconds)."""
+    begun = time.monotonic()
+    try:
+        python = environment(cell, show)
+    except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
+        return f"FAILED: no environment, {error}", time.monotonic() - begun
+    begun = time.monotonic()
+    with checkout(cell) as (folder, before), tempfile.TemporaryDirectory() as progress:
+        env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        env |= {"OPENBLAS_NUM_THREADS": "1", "COURSE_MODEL": str(ROOT / "model"), "PYTHONPATH": str(folder),
+                "COURSE_PROGRESS": str(Path(progress, "progress.json"))} | cell.variables
+        if cell.name != "here":
+            env.pop("CI", None)             # there are cells without a browser and without PyTorch
+        command = [*before, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *cell.arguments]
+        for number in range(1, cell.runs + 1):
+            often = f"run {number} of {cell.runs}, " if cell.runs > 1 else ""
+            status, last = pytest(command, folder, env, HOME / "said" / f"{cell.name}.txt",
+                                  lambda news, often=often: show(often + news))
+            if status:
+                return f"FAILED: {often}{last}", time.monotonic() - begun
+    return (f"{cell.runs} times " if cell.runs > 1 else "") + last, time.monotonic() - begun
+
+
+def pytest(command, folder, env, log, show):
+    """pytest's status and its last line; how far it is goes to `show`, all it says to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    last = "nothing was said"
+    with open(log, "w", encoding="utf-8") as file, subprocess.Popen(
+        command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
+    ) as child:
+        for line in child.stdout:
+            file.write(line)
+            file.flush()
+            last = line.strip() or last
+            if share := re.search(r"\[ *(\d+%)\]", line):
+                show(share.group(1))
+    return child.returncode, last
+
+
+class Display:
+    """One line for each cell; on a terminal it says how far the cell is."""
+
+    def __init__(self, name, place):
+        self.start, self.place, self.name = time.monotonic(), place, name
+        self.live, self.lock = sys.stdout.isatty(), threading.Lock()
+        self.show("begins")
+
+    def show(self, news):
+        with self.lock:
+            line = f"{self.place} {self.name}: {news}, {time.monotonic() - self.start:.0f} s"
+            room = shutil.get_terminal_size().columns - 1
+            print("\r" + line[:room].ljust(room) if self.live else line, end="" if self.live else "\n", flush=True)
+
+    def close(self):
+        if self.live:
+            print()
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="course.py test --matrix", allow_abbrev=False)
+    parser.add_argument("cells", nargs="*", metavar="CELL", help="run these alone")
+    parser.add_argument("--list", action="store_true", help="name the cells and run nothing")
+    options = parser.parse_args(arguments)
+    found = list(cells())
+    unknown = set(options.cells) - {cell.name for cell in found}
+    if unknown:
+        parser.error(f"no cell is called {', '.join(sorted(unknown))}; --list names them")
+    found = [cell for cell in found if not options.cells or cell.name in options.cells]
+    if options.list:
+        for cell in found:
+            print(f"{cell.name:16}{'left out: ' + cell.cannot if cell.cannot else ''}".rstrip())
+        return 0
+    rows = []
+    for number, cell in enumerate(found, 1):
+        if cell.cannot:
+            rows.append((cell.name, f"left out: {cell.cannot}", 0))
+            continue
+        display = Display(cell.name, f"[{number} of {len(found)}]")
+        what, seconds = run(cell, display.show)
+        display.show(what)
+        display.close()
+        rows.append((cell.name, what, seconds))
+    print()
+    for name, what, seconds in rows:
+        print(f"{name:16}{f'{seconds:5.0f} s  ' if seconds else '         '}{what.strip('= ')}")
+    failed = [name for name, what, _ in rows if what.startswith("FAILED")]
+    print(f"\n{len(failed)} of {len(rows)} failed: {', '.join(failed)}; what was said: {HOME / 'said'}" if failed
+          else f"\nNothing failed in {sum(not cell.cannot for cell in found)} cells.")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("\nStopped.")
