@@ -1,7 +1,7 @@
 """The one command of the course. It needs Python 3.11 or newer and nothing else.
 
     python3 course.py               open the notebooks in JupyterLab     [--no-browser] [--port N]
-    python3 course.py test          run everything there is to test      [arguments for pytest]
+    python3 course.py test          run everything there is to test      [arguments for pytest; --matrix]
     python3 course.py exercises     write exercises/ from solutions/     [--check]
     python3 course.py progress      show which exercises are solved
     python3 course.py bench         time it against others, side by side [--only NAME] [--quick]
@@ -419,8 +419,14 @@ def try_port(port):
 
 
 def test(arguments):
-    """All there is to test in one call of pytest (pyproject.toml says what); your progress is not touched."""
+    """All there is to test in one call of pytest (pyproject.toml says what); your progress is not touched.
+
+    With --matrix it is many calls, on other Pythons and packages, and under odd conditions: tests/matrix.py.
+    """
     python = environment(tests=True)
+    if "--matrix" in arguments:
+        arguments = [argument for argument in arguments if argument != "--matrix"]
+        return run([python, str(ROOT / "tests" / "matrix.py")] + arguments, course_variables())
     with tempfile.TemporaryDirectory() as folder:
         env = dict(course_variables(), COURSE_PROGRESS=str(Path(folder, "progress.json")))
         env.setdefault("OPENBLAS_NUM_THREADS", "1")      # the matrices are small: a second one only waits
