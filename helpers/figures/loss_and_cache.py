@@ -7,6 +7,7 @@ from helpers.figures.svg import Sheet, px
 from helpers.figures.words import number, table, width
 
 WIDE, HIGH = 310, 290                    # px: one plot
+SAMPLE = 30                              # px: the piece of a line in the legend
 
 
 def loss_and_cache(kinds, floor, size_name, title, note=""):
@@ -20,11 +21,12 @@ def loss_and_cache(kinds, floor, size_name, title, note=""):
               for name, ways in kinds for k, when in enumerate(("before", "after"))]
     x = sheet.left
     for i, (name, _) in enumerate(curves):
-        mark(sheet, x + 5, sheet.top + 9, i)
-        sheet.text(x + 16, sheet.top + 13, name, SMALL)
-        x += width(name, SMALL) + 34
-    sheet.line(x, sheet.top + 9, x + 22, sheet.top + 9, "ink", 1.5, "2 3")
-    sheet.text(x + 28, sheet.top + 13, f"{floor[0]}: {number(floor[1], 3)}", SMALL)
+        sheet.line(x, sheet.top + 9, x + SAMPLE, sheet.top + 9, COLOURS[i], 1.8, DASHES[i])
+        mark(sheet, x + SAMPLE / 2, sheet.top + 9, i)
+        sheet.text(x + SAMPLE + 6, sheet.top + 13, name, SMALL)
+        x += SAMPLE + width(name, SMALL) + 24
+    sheet.line(x, sheet.top + 9, x + SAMPLE, sheet.top + 9, "ink", 1.5, "2 3")
+    sheet.text(x + SAMPLE + 6, sheet.top + 13, f"{floor[0]}: {number(floor[1], 3)}", SMALL)
     top = sheet.top = sheet.top + 34
     after = [(i, curve) for i, curve in enumerate(curves) if i % 2]
     for left, chosen, name in ((PAD, list(enumerate(curves)), "before and after"),
