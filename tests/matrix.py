@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))           # for course.py, which knows the requirements
 HOME = ROOT / ".matrix"
 PYTHONS = ("3.11", "3.12", "3.13")
-KERNELS = ("Haswell", "Zen", "SkylakeX", "Sandybridge", "Nehalem", "Prescott", "ARMV8", "NEOVERSEN1")
+KERNELS = ("Haswell", "Zen", "SkylakeX", "Sandybridge", "Nehalem", "ARMV8", "NEOVERSEN1")
 LOCALES = ("tr_TR.UTF-8", "de_DE.UTF-8", "ja_JP.UTF-8")
 RUNS = 20
 NOTEBOOKS = ["notebooks", "solutions"]
