@@ -13,8 +13,10 @@ import tomllib
 from pathlib import Path
 
 import jupyterlab
+import matrix
 import nbformat
 import pytest
+import yaml
 from jupyterlab.labapp import LabApp
 from traitlets.config.loader import JSONFileConfigLoader
 
@@ -32,7 +34,7 @@ IF_THERE = {"torch", "transformers"}
 # What is imported and not a line of requirements.txt or pyproject.toml, with the line that brings it.
 BROUGHT_BY = {
     "IPython": "jupyterlab", "nbformat": "jupyterlab", "nbclient": "nbval", "traitlets": "jupyterlab",
-    "packaging": "pytest", "jupyter_core": "jupyterlab",
+    "packaging": "pytest", "jupyter_core": "jupyterlab", "yaml": "jupyterlab",
 }
 
 
@@ -148,6 +150,25 @@ def test_what_is_skipped_fails_in_ci(ci, text, tmp_path):
     run = subprocess.run(command, cwd=tmp_path, env=dict(os.environ, CI=ci), **CAPTURED)
     assert (run.returncode != 0) == bool(ci), run.stdout
     assert ("CI allows no skipping" in run.stdout) == bool(ci)
+
+
+def test_the_workflow_for_github_is_sound_and_names_what_there_is():
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8")
+    workflow = yaml.safe_load(text)
+    jobs, when = workflow["jobs"], workflow[True]           # YAML reads the key `on` as true
+    assert when["schedule"] and "push" in when
+    cells = {cell.name for cell in matrix.cells()}
+    axes = jobs["matrix"]["strategy"]["matrix"]
+    assert axes["python"] == list(matrix.PYTHONS)
+    assert {system.split("-")[0] for system in axes["system"]} == {"ubuntu", "macos", "windows"}
+    assert {f"{python}-{packages}" for python in axes["python"] for packages in axes["packages"]} <= cells
+    for job in jobs.values():
+        assert job["timeout-minutes"]
+        for step in job["steps"]:
+            assert re.fullmatch(r"actions/[\w-]+@v\d+", step.get("uses", "actions/none@v1"))
+            named = step.get("run", "").partition("--matrix ")[2].split()
+            assert {name for name in named if "{{" not in step["run"]} <= cells
+    assert (ROOT / jobs["everything"]["steps"][-1]["run"]).exists()
 
 
 # Versions
