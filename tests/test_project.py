@@ -65,7 +65,7 @@ def imports(source):
 def undeclared(source, tests=False):
     ours = {path.stem for path in TESTS} if tests else set()
     known = declared(tests) | (IF_THERE if tests else set())
-    for name in set(imports(source)) - set(sys.stdlib_module_names) - ours - {"helpers", "bench", "course"}:
+    for name in set(imports(source)) - set(sys.stdlib_module_names) - ours - {"helpers", "bench", "classroom", "course"}:
         if BROUGHT_BY.get(name, name) not in known:
             yield name
 

@@ -16,6 +16,7 @@ inputs and known mistakes, are in `exercises/`.
 import ast
 import contextlib
 import inspect
+import os
 import re
 import sys
 from difflib import get_close_matches
@@ -31,20 +32,20 @@ __all__ = ["check", "progress", "run"]
 
 def check(function):
     """Check your answer to the exercise that is named like the function, and show the verdict."""
-    name = exercise_named(function, inspect.currentframe().f_back)
+    report = verdict_on(function, inspect.currentframe().f_back)
+    show(report)
+    if os.environ.get("NBGRADER_EXECUTION") and not report.passed:  # no points, and the feedback says why
+        raise AssertionError(report.message)
+
+
+def verdict_on(function, frame):
+    """The report that `check` shows; notes down what was tried."""
+    name = exercise_named(function, frame)
     if name is None:
-        show(no_such_exercise(function))
-        return
+        return no_such_exercise(function)
     if (getattr(function, "__module__", "") or "").startswith("helpers."):
-        show(
-            Report(
-                name,
-                "not written",
-                "not written yet",
-                facts=(f"This is the course's own {name}. Write yours under the same name and check that.",),
-            )
-        )
-        return
+        own = f"This is the course's own {name}. Write yours under the same name and check that."
+        return Report(name, "not written", "not written yet", facts=(own,))
     report = run(name, function)
     if report.state in ("passed", "wrong"):
         trouble = record.note(name, report.passed)
@@ -53,7 +54,7 @@ def check(function):
     stale = newer_cell(name)
     if stale:
         report = with_more(report, shown="\n".join(filter(None, [stale, report.shown])))
-    show(report)
+    return report
 
 
 def progress():
