@@ -28,6 +28,8 @@ HELPERS = sorted((ROOT / "helpers").rglob("*.py"))
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 BENCH = sorted((ROOT / "bench").glob("*.py"))
 
+OUR_PACKAGES = {"helpers", "bench", "classroom", "course"}
+
 # What tests and races use where it is installed, and leave out with a word where it is not.
 IF_THERE = {"torch", "transformers"}
 
@@ -65,7 +67,7 @@ def imports(source):
 def undeclared(source, tests=False):
     ours = {path.stem for path in TESTS} if tests else set()
     known = declared(tests) | (IF_THERE if tests else set())
-    for name in set(imports(source)) - set(sys.stdlib_module_names) - ours - {"helpers", "bench", "classroom", "course"}:
+    for name in set(imports(source)) - set(sys.stdlib_module_names) - ours - OUR_PACKAGES:
         if BROUGHT_BY.get(name, name) not in known:
             yield name
 
