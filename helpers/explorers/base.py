@@ -11,14 +11,16 @@ import ipywidgets as widgets
 
 from helpers import tiny_model
 from helpers.figures.style import live_css
-from helpers.figures.words import numbered, spaced
+from helpers.figures.words import ending, numbered, thousands
 
 SENTENCE = "anna loves apples . ben loves pears . she eats"
 LAYER, HEAD = 1, 3           # the head that goes from "eats" to the fruit of its subject
 SLIDERS = (widgets.IntSlider, widgets.SelectionSlider)
 VIEW = "application/vnd.jupyter.widget-view+json"
 CSS = live_css() + """
-.sa-picture{overflow-x:auto}
+.sa-picture{overflow-x:auto;container-type:inline-size}
+.sa-hint{display:none;color:var(--sa-ink);margin:4px 0}
+@container (max-width:600px){.sa-hint{display:block}}
 .sa-picture svg{display:block}
 .sa-larger svg{zoom:1.5}
 .sa-controls{flex-flow:row wrap!important;align-items:center;gap:2px 18px}
@@ -31,7 +33,8 @@ width:auto;height:auto;border:2px solid var(--sa-K);border-radius:50%;background
 cursor:pointer}
 .sa-entry{width:auto!important;margin:2px}
 .sa-entry input{width:80px!important;flex:none!important}
-.sa-entry select{width:auto!important;flex:none!important}
+.sa-entry select{width:auto!important;flex:none!important;appearance:auto;background-image:none!important}
+[data-jp-theme-light="false"] .sa-entry{color-scheme:dark}
 .sa-controls .widget-play{width:auto}
 .sa-controls .widget-play button:nth-of-type(1)::after{content:" play / pause"}
 .sa-controls .widget-play button:nth-of-type(2)::after{content:" stop"}
@@ -46,6 +49,9 @@ outline-offset:1px}
 overflow-wrap:anywhere}
 .sa-unseen{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 """
+
+
+HINT = '<p class="sa-hint">Little room here: close the side bar (Ctrl + B), or widen the window.</p>'
 
 
 class Explorer:
@@ -108,6 +114,11 @@ class Explorer:
             self.complaint = ""
             self.draw()
 
+    def complain(self, sentence):
+        """Show a sentence above the picture, until a control changes."""
+        self.complaint = sentence
+        self.draw()
+
     def draw(self):
         """Show the picture of the state, and say the state."""
         picture = self.picture()
@@ -116,7 +127,7 @@ class Explorer:
         size = "sa-picture sa-larger" if self.larger.value else "sa-picture"
         state = html.escape(self.state_in_words())
         self.canvas.value = (f'{alarm}<p role="status" class="sa-unseen">{state}</p>'
-                             f'<div class="{size}">{picture.drawing}</div>')
+                             f'<div class="{size}">{HINT}{picture.drawing}</div>')
         self.words.value = picture.text_html if self.in_words.value else ""
 
     @contextlib.contextmanager
@@ -162,6 +173,11 @@ class Reading(Explorer):
         """The tokens, told apart where a word comes twice."""
         return numbered(self.trace.tokens)
 
+    @property
+    def after(self):
+        """After which text the next word comes: all of it, or its end where it is long."""
+        return f"After “{ending(self.trace.tokens[1:]) or self.trace.tokens[0]}”"
+
     def changed(self, change):
         if self.still:
             return
@@ -185,8 +201,7 @@ class Reading(Explorer):
         try:
             self.trace = self.run(text)
         except ValueError as err:
-            self.complaint = f"{err}. The picture still shows the last good text."
-            self.draw()
+            self.complain(f"{err}. The picture still shows the last good text.")
             return
         with self.together():
             self.new_text()
@@ -222,7 +237,7 @@ def slider(name, last, value, tooltip, first=0):
     return widgets.IntSlider(value, first, last, description=name, tooltip=tooltip)
 
 
-def pick(name, values, value, tooltip, written=spaced):
+def pick(name, values, value, tooltip, written=thousands):
     """A slider over `values` and `value`, each as it is `written`.
 
     A FloatSlider would do for fractions, but moves the value to its nearest step as soon as it is shown.
@@ -231,7 +246,7 @@ def pick(name, values, value, tooltip, written=spaced):
     return widgets.SelectionSlider(options=options, value=value, description=name, tooltip=tooltip)
 
 
-def written_out(values, written=spaced):
+def written_out(values, written=thousands):
     """The options of a slider over `values`: rising, with a label each."""
     return [(written(v), v) for v in sorted(values)]
 

@@ -133,7 +133,7 @@ class Live(Tab):
         super().__init__(browser)
         self.name, self.path, self.pairs = name, course.folder / "notebooks" / name, {}
         lab.open_notebook(self.page, course.url(f"notebooks/{name}"))
-        self.before = self.page.locator(".jp-Notebook").evaluate(lab.PICTURES)
+        self.before = lab.pictures(self.page, len(twins.stored(self.path)))
         lab.run_all(self.page)
         self.found = self.page.locator(".jp-OutputArea .sa")
         self.found.nth(len(list(twins.calls(self.path))) - 1).locator(".sa-picture svg").wait_for()

@@ -1,13 +1,15 @@
 """What a reader does in JupyterLab, and what then stands on the page."""
 
+import contextlib
 import re
 
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from playwright.sync_api import expect
 
 CELL = ".jp-Notebook .jp-CodeCell"
 PROMPTS = "[...document.querySelectorAll('.jp-Notebook .jp-CodeCell .jp-InputPrompt')].map(p => p.innerText)"
 TROUBLE = "[data-mime-type$='vnd.jupyter.error'], [data-mime-type$='vnd.jupyter.stderr']"
-PICTURES = """page => [...page.querySelectorAll('img[src^="data:image/svg"]')].map(image => ({
+PICTURES = """[...document.querySelectorAll('img[src^="data:image/svg"]')].map(image => ({
     alt: image.alt, drawn: image.complete && image.naturalWidth > 0,
     text: image.parentNode.querySelector('details pre')?.textContent}))"""      # stored pictures on a page
 SLOW = 120_000      # ms: what a busy machine may take where nothing but the end is waited for
@@ -29,10 +31,11 @@ def run_all(page):
     assert all(re.search(r"\d", prompt) for prompt in page.evaluate(PROMPTS))
 
 
-def menu(page, *names):
+def menu(page, name, *items):
     """Click through a menu."""
-    for name in names:
-        page.get_by_role("menuitem", name=name, exact=True).click()
+    page.get_by_role("menuitem", name=name, exact=True).click()
+    for item in items:
+        page.locator(".lm-Menu .lm-Menu-itemLabel").get_by_text(item, exact=True).click()
 
 
 def cell(page, source):
@@ -57,3 +60,10 @@ def run(page, source, code=None):
 def save(page):
     page.keyboard.press("Control+s")
     expect(page.locator(".lm-TabBar-tab.jp-mod-current.jp-mod-dirty")).to_have_count(0)
+
+
+def pictures(page, count):
+    """The stored pictures on a page: alt text, whether it is drawn, text form; this many are waited for."""
+    with contextlib.suppress(PlaywrightTimeout):                # what is missing, the test will say
+        page.wait_for_function(f"{PICTURES}.filter(picture => picture.drawn).length == {count}")
+    return page.evaluate(PICTURES)

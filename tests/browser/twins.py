@@ -51,6 +51,18 @@ def calls(path):
             yield call.func.attr, call
 
 
+def stored(path):
+    """The stored forms of every picture in a notebook."""
+    return [output.data for cell in nbformat.read(path, as_version=4).cells
+            for output in cell.get("outputs", ()) if "image/svg+xml" in output.get("data", {})]
+
+
+def same_pictures(found, stored):
+    """That these pictures on a page are those of a notebook, drawn and described."""
+    assert [picture["text"] for picture in found] == [data["text/plain"] for data in stored] != []
+    assert all(picture["drawn"] and picture["alt"] for picture in found)
+
+
 def twin_of(call, shown):
     """The explorer of a call, in this process; `shown(name)` is the value that a name has in the notebook."""
     def value(node):
