@@ -1,0 +1,23 @@
+"""nbgrader's settings for this course. In your class's folder, a nbgrader_config.py with one line takes them:
+
+    load_subconfig("/where/the/course/is/classroom/nbgrader_config.py")
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # `classroom` and `helpers` are found there
+
+c = get_config()  # noqa: F821  (nbgrader defines it)
+
+# The stub of the exercises in exercises/, so that both ways to hand out give the same notebook.
+c.ClearSolutions.code_stub = {"python": "raise NotImplementedError  # your code here"}
+
+# Submissions are judged in a sandbox (see nbgrader_checks.py), not run in a kernel beside the checks.
+c.Autograde.autograde_preprocessors = [
+    "classroom.nbgrader_checks.Checks",
+    "nbgrader.preprocessors.LimitOutput",
+    "nbgrader.preprocessors.SaveAutoGrades",
+    "nbgrader.preprocessors.AssignLatePenalties",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
