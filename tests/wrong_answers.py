@@ -231,7 +231,7 @@ def project_row_by_row(X, W_q, W_k, W_v):
     return [x @ np.hstack([W_q, W_k, W_v]) for x in X]
 
 
-@wrong("project_qkv", says="gave back 1 thing, where")
+@wrong("project_qkv", says="gave back 1 thing (an array of shape (5, 3)), where")
 def project_queries_only(X, W_q, W_k, W_v):
     return (X @ W_q,)
 

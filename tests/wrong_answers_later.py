@@ -63,6 +63,43 @@ def grouped_by_a_fraction(Q, K, V):
     return np.array([shares(q @ K[i / group].T / len(q[0]) ** 0.5) @ V[i / group] for i, q in enumerate(Q)])
 
 
+@wrong("grouped_query_attention", "scaled_after", says="it is the scores that must be kept close together")
+def grouped_scaled_too_late(Q, K, V):
+    m = len(Q) // len(K)
+    A = shares(Q @ np.repeat(K, m, 0).swapaxes(1, 2))
+    return A / np.sqrt(K.shape[-1]) @ np.repeat(V, m, 0)
+
+
+@wrong("grouped_query_attention", "weights_returned", says="A @ V")
+def grouped_without_values(Q, K, V):
+    return shares(Q @ np.repeat(K, len(Q) // len(K), 0).swapaxes(1, 2) / np.sqrt(Q.shape[-1]))
+
+
+@wrong("grouped_query_attention", says=("Where whole numbers are given the decimals are cut", "zeros_like"))
+def grouped_into_whole_numbers(Q, K, V):
+    Z = np.zeros_like(Q, shape=(*Q.shape[:2], V.shape[-1]))
+    for i in range(len(Q)):
+        j = i * len(K) // len(Q)
+        Z[i] = shares(Q[i] @ K[j].T / np.sqrt(Q.shape[-1])) @ V[j]
+    return Z
+
+
+@wrong("grouped_query_attention", says=("could not broadcast", "another shape than its place"))
+def grouped_into_the_shape_of_queries(Q, K, V):
+    Z = np.zeros(Q.shape)
+    for i in range(len(Q)):
+        j = i * len(K) // len(Q)
+        Z[i] = shares(Q[i] @ K[j].T / np.sqrt(Q.shape[-1])) @ V[j]
+    return Z
+
+
+@wrong("grouped_query_attention", says="it always runs along the last one")
+def grouped_with_an_axis(Q, K, V):
+    from helpers.attention import softmax
+    m = len(Q) // len(K)
+    return softmax(Q @ np.repeat(K, m, 0).swapaxes(1, 2) / np.sqrt(Q.shape[-1]), axis=-1) @ np.repeat(V, m, 0)
+
+
 @wrong("latent_attention", "k_t")
 def latent_all_axes_turned(X, W_q, W_down, W_up_k, W_up_v, h):
     C = X @ W_down
@@ -118,6 +155,49 @@ def latent_twice_wrong(X, W_q, W_down, W_up_k, W_up_v, n_heads):
     out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads, 1, lambda C: (
         C - C.mean(1, keepdims=True)) / np.sqrt(C.var(1, keepdims=True) + 1e-5))
     return np.concatenate(out, axis=1), C
+
+
+@wrong("latent_attention", "scale_d_v")
+def latent_scaled_by_values(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads, math.sqrt(W_up_v.shape[1] / n_heads))
+    return np.hstack(out), C
+
+
+@wrong("latent_attention", "scaled_after")
+def latent_scaled_too_late(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads, 1)
+    return np.hstack(out) / math.sqrt(W_up_k.shape[1] / n_heads), C
+
+
+@wrong("latent_attention", "latent_split", says="Every head reads the whole latent row")
+def latent_in_heads(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    C = X @ W_down
+    Q, c = ((M.reshape(len(X), n_heads, -1).swapaxes(0, 1)) for M in (X @ W_q, C))
+    K, V = (c @ W.reshape(len(W), n_heads, -1).swapaxes(0, 1) for W in (W_up_k, W_up_v))
+    Z = shares(Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])) @ V
+    return Z.swapaxes(0, 1).reshape(len(X), -1), C
+
+
+@wrong("latent_attention", says=("mismatch in its core dimension", "the two inner sizes must be the same"))
+def latent_keys_without_heads(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    """As many inputs right, and as many errors, as when C is cut into heads; another slip all the same."""
+    C = X @ W_down
+    Q = (X @ W_q).reshape(len(X), n_heads, -1).swapaxes(0, 1)
+    Z = shares(Q @ (C @ W_up_k).T / np.sqrt(Q.shape[2])) @ (C @ W_up_v).reshape(
+        len(X), n_heads, -1).swapaxes(0, 1)
+    return Z.swapaxes(0, 1).reshape(len(X), -1), C
+
+
+@wrong("latent_attention", says="(an array of shape (3, 4), an array of shape (3, 2) and an array of")
+def latent_gives_all_away(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads)
+    return np.hstack(out), C, X
+
+
+@wrong("latent_attention", "three_things", says="only C is kept")
+def latent_gives_keys_and_values(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    out, C = latent_loop(X, W_q, W_down, W_up_k, W_up_v, n_heads)
+    return np.hstack(out), C @ W_up_k, C @ W_up_v
 
 
 @wrong("latent_attention", says="Z: expected shape")
@@ -224,6 +304,79 @@ def sample_in_place(logits, rng, temperature=1.0, top_k=None, top_p=None):
     return draw_one(*last_probabilities(logits, 1.0, top_k, top_p), rng)
 
 
+def in_steps(logits, rng, temperature, top_k, top_p, few=None, nucleus=None, scaled_at_last=True):
+    """The draw in small steps, each of which may go wrong."""
+    z = np.asarray(logits, float)[-1]
+    if temperature == 0:
+        return int(z.argmax())
+    z = z / temperature
+    if top_k:
+        gone = np.argsort(-z, kind="stable")[top_k:]
+        z[gone] = -np.inf if few is None else few
+    p = shares(z)
+    if top_p:
+        order = np.argsort(-p, kind="stable")
+        late = order[np.cumsum(p[order]) - p[order] >= top_p - 1e-12]
+        p = np.where(np.isin(np.arange(len(p)), late), 0, p) if nucleus is None else nucleus(p, top_p)
+        p = p / p.sum() if scaled_at_last else p
+    return int(rng.choice(len(p), p=p))
+
+
+@wrong("sample_next", "topp_min_p", says="It is the sum, from the likeliest down")
+def sample_with_a_floor(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    return in_steps(logits, rng, temperature, top_k, top_p,
+                    nucleus=lambda p, top_p: np.where((p >= 1 - top_p) | (p == p.max()), p, 0))
+
+
+@wrong("sample_next", "topp_of_largest", says="min-p")
+def sample_with_a_share_of_the_largest(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    return in_steps(logits, rng, temperature, top_k, top_p,
+                    nucleus=lambda p, top_p: p * (p >= top_p * p.max()))
+
+
+@wrong("sample_next", says=("Where ids are cut off, only the likeliest is left.", '"Top-k"'))
+def sample_the_best_of_the_cut(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    if temperature == 0 or top_k or top_p:
+        return int(logits[-1].argmax())
+    return draw_one(*last_probabilities(logits, temperature, top_k, top_p), rng)
+
+
+@wrong("sample_next", "not_renormalised_after_top_p", says=("of in_steps", "There p is ("))
+def sample_without_the_last_division(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    return in_steps(logits, rng, temperature, top_k, top_p, scaled_at_last=False)
+
+
+@wrong("sample_next", "topk_zeroed", says="exp(0) = 1")
+def sample_with_zeros(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    return in_steps(logits, rng, temperature, top_k, top_p, few=0)
+
+
+@wrong("sample_next", "softmax_again", says="what was cut off comes back")
+def sample_with_softmax_twice(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    if temperature == 0:
+        return int(logits[-1].argmax())
+    ids, p = last_probabilities(logits, temperature, None, None)
+    for cut, keep in ((top_k, top_k), (top_p, None)):
+        if cut is not None:
+            keep = keep or next(i for i, s in enumerate(np.cumsum(p), 1) if s >= top_p - 1e-12)
+            p = shares(np.where(np.arange(len(p)) < keep, p, 0))
+            order = np.argsort(-p, kind="stable")
+            ids, p = [ids[i] for i in order], p[order]
+    return draw_one(ids, p, rng)
+
+
+@wrong("sample_next", "all_rows", says=("of sample_from_all_rows", "There p is ("))
+def sample_from_all_rows(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    p = shares(np.asarray(logits, float) / (temperature or 1))
+    best = int(p[-1].argmax())
+    return best if temperature == 0 else int(rng.choice(p.shape[1], p=p))
+
+
+@wrong("sample_next", says=("gave back a string, where one id, an int, is expected",))
+def sample_a_word(logits, rng, temperature=1.0, top_k=None, top_p=None):
+    return "apples"
+
+
 # ------------------------------------------------------------------------------------------------ notebook 09
 
 
@@ -254,6 +407,65 @@ def flops_with_softmax(n, d_model, n_heads):
 def flops_of_half(n, d_model, n_heads):
     n, d = int(n), int(d_model)
     return 8 * n * d**2 + 2 * n * (n + 1) * d
+
+
+@wrong("attention_flops", "n_for_d", says="where n·d_model² belongs")
+def flops_of_twelve(n, d_model, n_heads):
+    n, d = int(n), int(d_model)
+    return 12 * n * n * d
+
+
+@wrong("attention_flops", "n_and_d_swapped")
+def flops_the_other_way_round(n, d_model, n_heads):
+    d, n = int(n), int(d_model)
+    return 8 * n * d * d + 4 * n * n * d
+
+
+@wrong("attention_flops", "d_for_n")
+def flops_of_rows_with_rows(n, d_model, n_heads):
+    n, d = int(n), int(d_model)
+    return 8 * n * d**2 + 4 * n * d**2
+
+
+@wrong("attention_flops", "additions_exact", says=("by custom", "Counted, number by number"))
+def flops_to_the_last(n, d_model, n_heads):
+    n, d, h = int(n), int(d_model), int(n_heads)
+    return 4 * n * d * (2 * d - 1) + h * n * n * (2 * d // h - 1) + n * d * (2 * n - 1)
+
+
+@wrong("attention_flops", "narrow_queries")
+def flops_of_narrow_queries(n, d_model, n_heads):
+    n, d, h = int(n), int(d_model), int(n_heads)
+    return 2 * n * d * (3 * (d // h) + d + 2 * n)
+
+
+@wrong("attention_flops", "narrow_output")
+def flops_of_a_narrow_way_out(n, d_model, n_heads):
+    n, d, h = int(n), int(d_model), int(n_heads)
+    return 2 * n * d * (3 * d + d // h + 2 * n)
+
+
+@wrong("attention_flops", says=("It is h·n² more than asked",))
+def flops_with_the_scaling(n, d_model, n_heads):
+    n, d, h = int(n), int(d_model), int(n_heads)
+    return 8 * n * d * d + 4 * n * n * d + h * n * n
+
+
+@wrong("attention_flops", says="The answer is 7 too large on every input.")
+def flops_and_seven(n, d_model, n_heads):
+    n, d = int(n), int(d_model)
+    return 8 * n * d * d + 4 * n * n * d + 7
+
+
+@wrong("attention_flops", says=("expected one number, got an array of shape (1,)", "of length 1 too"))
+def flops_in_an_array(n, d_model, n_heads):
+    n, d = float(n), float(d_model)
+    return np.array([8 * n * d * d + 4 * n * n * d])
+
+
+@wrong("attention_flops", says="gave back a string, where one number is expected")
+def flops_in_words(n, d_model, n_heads):
+    return f"{8 * int(n) * int(d_model)**2:,}"
 
 
 # ------------------------------------------------------------------------------------------------ notebook 10

@@ -313,14 +313,14 @@ def step_keeps_keys_only(x, W_q, W_k, W_v, cache):
     return shares(K @ (x @ W_q)) @ np.ones((len(K), W_v.shape[1])), K
 
 
-@wrong("kv_cache_step", says="cache is 3 things, where (K, V) is expected")
+@wrong("kv_cache_step", says="where (K, V) is expected")
 def step_keeps_queries_too(x, W_q, W_k, W_v, cache):
     rows = [np.atleast_2d(x @ W) for W in (W_q, W_k, W_v)]
     Q, K, V = rows if cache is None else map(np.vstack, zip(cache, rows, strict=True))
     return shares(K @ Q[-1] / math.sqrt(len(Q[-1]))) @ V, (Q, K, V)
 
 
-@wrong("kv_cache_step", says="cache is 3 things, where (K, V) is expected")
+@wrong("kv_cache_step", says="where (K, V) is expected")
 def step_keeps_one_query(x, W_q, W_k, W_v, cache):
     q, K, V = x @ W_q, np.atleast_2d(x @ W_k), np.atleast_2d(x @ W_v)
     if cache is not None:

@@ -54,24 +54,19 @@ def pieces_of(exercise, returns, value):
     if value is None:
         return Fault("none", (f"{exercise.name} gave back None. Is there a return at its end?",))
     one = len(returns) == 1
+    asked = f"{exercise.one_answer or wanted(returns)} {'is' if one else 'are'} expected."
+    if isinstance(value, str):
+        value = Strange("a string")
     if isinstance(value, Strange):
-        return Fault(
-            "type",
-            (
-                f"{exercise.name} gave back {value.what}, where {wanted(returns)} "
-                f"{'is' if one else 'are'} expected.",
-                *filter(None, [value.hint]),
-            ),
-        )
+        hint = filter(None, [value.hint])
+        return Fault("type", (f"{exercise.name} gave back {value.what}, where {asked}", *hint))
     if isinstance(value, Told):
         return Fault("told", (value.sentence,))
-    if isinstance(value, str):
-        return Fault("type", (f"{exercise.name} gave back a string, where {wanted(returns)} is expected.",))
     if one:
         return [(next(iter(returns)), value)]
     have = not_the_parts(returns, value)
     if have:
-        return Fault("parts", (f"{exercise.name} gave back {have}, where {wanted(returns)} are expected.",))
+        return Fault("parts", (f"{exercise.name} gave back {have}, where {asked}",))
     pieces = []
     for (name, axes), piece in zip(returns.items(), value, strict=True):
         inner = [(name, piece)] if not isinstance(axes, dict) else inside(name, axes, piece)
@@ -100,7 +95,20 @@ def not_the_parts(returns, value):
         return ""
     if isinstance(value, np.ndarray):
         return f"one array of shape {shape}"
+    if len(value) < 5:
+        return f"{things(len(value))} ({listed(map(thing_in_words, value))})"
     return things(len(value))
+
+
+def listed(texts):
+    """"a", "a and b", "a, b and c"."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def thing_in_words(thing):
+    shape = shape_of(thing)
+    return "None" if thing is None else f"an array of shape {shape}" if shape else "a single number"
 
 
 def shape_of(value):
@@ -145,9 +153,9 @@ def as_numbers(name, piece):
 
 
 def wanted(returns):
-    """The answer in words: "an array", "3 arrays (Q, K, V)", "2 things (z, (K, V))"."""
+    """The answer in words: "an array", "one number", "3 arrays (Q, K, V)", "2 things (z, (K, V))"."""
     if len(returns) == 1:
-        return "an array"
+        return "one number" if () in returns.values() else "an array"
     nested = any(isinstance(axes, dict) for axes in returns.values())
     return f"{len(returns)} {'things' if nested else 'arrays'} {in_brackets(returns)}"
 
@@ -211,11 +219,7 @@ def several_for_one(exercise, wants, value):
     shapes = [shape_of(thing) for thing in value]
     if wants[0].ndim not in map(len, shapes) or any(isinstance(thing, (str, Strange)) for thing in value):
         return None
-    each = [
-        f"an array of shape {shape}" if shape else "None" if thing is None else "a single number"
-        for shape, thing in zip(shapes, value, strict=True)
-    ]
-    have = things(len(value)) + (f" ({' and '.join(each)})" if len(each) < 5 else "")
+    have = things(len(value)) + (f" ({listed(map(thing_in_words, value))})" if len(value) < 5 else "")
     want = "one array" if wants[0].ndim else "one number"
     return Fault("things", (f"{exercise.name} gave back {have}, where {want} is expected.",))
 
@@ -223,6 +227,8 @@ def several_for_one(exercise, wants, value):
 def compare_arrays(exercise, case, name, want, have, forgive):
     axes = exercise.parts[name] if name else next(iter(exercise.parts.values()))
     expected_name = f"{name}: expected" if name else "expected"
+    if want.shape != have.shape and not want.ndim:
+        return Fault("shape", (f"{expected_name} one number, got an array of shape {have.shape}",), name)
     if want.shape != have.shape:
         symbols = f"({', '.join(axes)}{',' if len(axes) == 1 else ''}) = " if len(axes) == want.ndim else ""
         return Fault(

@@ -13,7 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from helpers.checks import kinds
-from helpers.checks.compare import as_often, compare, parts
+from helpers.checks.compare import as_often, compare, parts, shape_of
 
 ARITHMETIC = (
     "OverflowError",
@@ -113,7 +113,10 @@ def explained(exercise, tried):
     Something said on less than half of the wrong answers explains too little.
     """
     wrong = [t for t in tried if exercise.explain and t.fault and t.fault.given is not None]
-    said = [(exercise.explain(t.fault.expected, t.fault.given, *t.case.arguments), t) for t in wrong]
+    said = [
+        (exercise.explain(t.fault.expected, t.fault.given, *t.case.arguments, **t.case.options), t)
+        for t in wrong
+    ]
     said = [(found, t) for found, t in said if found]
     if not said or len(said) * 2 < len(wrong):
         return None
@@ -137,7 +140,7 @@ def best_single(exercise, tried):
     inputs = positions(exercise, tried)
     best = None
     for mistake, outcomes in exercise.wrong_outcomes:
-        doubts = fit(exercise, tried, [outcomes[i] for i in inputs])
+        doubts = fit(exercise, tried, [outcomes[i] for i in inputs], mistake.by_text)
         if doubts is not None and (best is None or doubts < best[0]):
             best = doubts, mistake
             if doubts == (0, 0):
@@ -161,16 +164,18 @@ def fitting_pair(exercise, tried):
             if any(match(exercise, t, exercise.outcome(function, t.case)) < LOOSE for t in plain):
                 continue
         outcomes = exercise.outcomes(function)
-        doubts = fit(exercise, tried, [outcomes[i] for i in positions(exercise, tried)])
+        by_text = any(mistake.by_text for mistake in pair)
+        doubts = fit(exercise, tried, [outcomes[i] for i in positions(exercise, tried)], by_text)
         if doubts is not None and doubts[0] <= sum(t.case.style for t in tried):
             return pair
     return ()
 
 
-def fit(exercise, tried, outcomes):
+def fit(exercise, tried, outcomes, by_text=False):
     """None when the mistake does not explain the answer, otherwise its doubts: (clashes, loose agreements).
 
     A clash is an input on which one of the two raised an error and the other did not: that depends on style.
+    by_text : an error tells something only where it is the same word for word.
     """
     clashes = loose = evidence = errors = 0
     some_right = not all(t.fault for t in tried)  # then it tells something where the errors come
@@ -183,10 +188,14 @@ def fit(exercise, tried, outcomes):
         clashes += how == CLASH
         loose += how == LOOSE
         speaks |= mistaken and not wrong.error
+        if by_text and t.given.error and wrong.error and differ_in_numbers(t.given.error, wrong.error):
+            return None
         if mistaken and t.fault is not None and how != CLASH:
             evidence += not wrong.error
             errors += bool(wrong.error) and how == EXACT and (
-                some_right or tells_enough(t.given.error, wrong.error)
+                t.given.error.text == wrong.error.text
+                if by_text
+                else some_right or tells_enough(t.given.error, wrong.error)
             )
     if not evidence and (speaks or clashes or not errors) or clashes * 2 > len(tried):
         return None
@@ -230,7 +239,10 @@ def agreement(exercise, t, wrong):
         faults = not isinstance(a, list) and not isinstance(b, list)
         if not faults or (a.kind, a.part) != (b.kind, b.part):
             return 0
-        return EXACT if a.lines == b.lines else 0 if a.kind == "told" else LOOSE
+        if a.lines == b.lines:
+            return EXACT
+        other_things = a.kind == "parts" and not rows_of_one(given.value)
+        return 0 if a.kind == "told" or other_things else LOOSE
     if [x.shape for x in a] != [x.shape for x in b]:
         return 0
     if exercise.whole and [x.dtype.kind == "f" for x in a] != [x.dtype.kind == "f" for x in b] and a[0].size:
@@ -244,12 +256,18 @@ def agreement(exercise, t, wrong):
     return 0
 
 
+def rows_of_one(value):
+    """Whether a list of things could be one array, row by row."""
+    return not isinstance(value, list) or len(set(map(shape_of, value))) == 1
+
+
 COMPLAINTS = (
     ("sizes", "mismatch|broadcast|aligned|same (number|shape)|must match|concatenat|reshape|inhomogeneous"),
     ("places", "out of (bounds|range)"),
     ("nothing", "NoneType"),
     ("types", "[Cc]annot cast|ufunc|unsupported operand"),
     ("shares", "[Pp]robabilities"),
+    ("one row", "must be 1-dimensional"),
     ("room", "cannot resize"),
 )
 
@@ -266,10 +284,18 @@ def tells_enough(one, other):
     return one.text == other.text or complaint(one.text) != "sizes"
 
 
+def differ_in_numbers(one, other):
+    return one.text != other.text and in_letters(one.text) == in_letters(other.text)
+
+
 def complaint(text):
     """What an error message is about; the message itself, without its numbers, when that is not known."""
     known = (kind for kind, pattern in COMPLAINTS if re.search(pattern, text))
-    return next(known, re.sub(r"[\d\W]+", " ", text))
+    return next(known, in_letters(text))
+
+
+def in_letters(text):
+    return re.sub(r"[\d\W]+", " ", text)
 
 
 def empty_rows(x, y):

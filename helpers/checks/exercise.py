@@ -65,6 +65,7 @@ class Mistake:
     what : ends the sentence "This is what comes out when …".
     why : one plain sentence; {d_k} and the like stand for the sizes of the input shown.
     read : a heading of the exercise's notebook, or (notebook, heading).
+    by_text : where it raises errors only the very same message is a sign of it, for many slips raise such.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Mistake:
     what: str
     why: str
     read: str | tuple
+    by_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class Exercise:
     whole: bool = False  # the result must be whole numbers
     own_memory: bool = False  # the result may not share memory with an input
     lists: bool = False  # a list is as good as an array
+    one_answer: str = ""  # what one answer is, in words, where `returns` does not say it
     free: tuple = ()  # parts whose numbers may differ: of these only the shape counts
     derived: dict = field(default_factory=dict)  # name -> (axes, function(*parts)): what must be right then
     zeros: bool = False  # where 0 is expected, nearly 0 is not enough
@@ -101,9 +104,8 @@ class Exercise:
     remark: Callable | None = None  # list of results -> a remark on an answer that passes, or ""
     holds: tuple = ()  # (text, test(result, *arguments)): what is true of a right answer
     exact: Callable | None = None  # gives probabilities, where the reference draws
-    explain: Callable | None = (
-        None  # (expected, given, *arguments) -> (what, why[, what to read]) or None, when no mistake fits
-    )
+    # (expected, given, *arguments, **options) -> (what, why[, what to read]) or None, when no mistake fits
+    explain: Callable | None = None
 
     @cached_property
     def inputs(self):

@@ -240,6 +240,11 @@ def sign_or_shift(exercise, pairs):
         and explains(exercise, pairs, lambda want, t: want + shifts[0])
     ):
         direction = "too large" if shifts[0] > 0 else "too small"
+        if all(not want.ndim for _, want, _ in pairs):
+            return (
+                f"The answer is {abs(shifts[0]):.6g} {direction} on every input.",
+                "Something is added or taken away that does not depend on what is given.",
+            )
         return (
             f"Every entry of {{it}} is {number(abs(shifts[0]))} {direction}.",
             "A constant that is added once goes through every step that follows.",
@@ -293,7 +298,19 @@ def moved(exercise, pairs):
     )
 
 
+def whole(t):
+    """Whether this input is of whole numbers throughout."""
+    kinds = [np.asarray(a).dtype.kind for a in t.case.arguments if isinstance(a, (np.ndarray, list))]
+    return bool(kinds) and all(kind in "iu" for kind in kinds)
+
+
 def cut(exercise, pairs):
+    if explains(exercise, pairs, lambda w, t: np.trunc(w) if whole(t) else w):
+        return (
+            "Where whole numbers are given the decimals are cut off: {it} went through an array of integers.",
+            "np.zeros_like and np.empty_like of integers keep integers, and so does writing into one; "
+            "np.zeros(shape) makes floats.",
+        )
     for text, change in (
         ("The decimals are cut off: {it} went through an array of integers.", lambda w, t: np.trunc(w)),
         ("The numbers are rounded to whole ones.", lambda w, t: np.round(w)),

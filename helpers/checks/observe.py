@@ -244,7 +244,8 @@ def place_of(frame):
 
 def is_readers(filename):
     return not (
-        filename.startswith("<frozen")
+        filename.endswith((".pyx", ".pxd", ".pxi"))  # inside a compiled module, by a path of its maker's
+        or filename.startswith("<frozen")
         or filename.startswith("<__array_function__")
         or os.path.normcase(filename).startswith(NOT_READERS)
     )

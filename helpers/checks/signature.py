@@ -3,6 +3,7 @@
 import dis
 import inspect
 
+from helpers.checks.compare import listed
 from helpers.checks.observe import in_words
 from helpers.checks.words import plural
 
@@ -24,14 +25,19 @@ def wrong_arguments(exercise, function):
         signature = inspect.signature(function)
     except (ValueError, TypeError):
         return ""
+    optional = optional_names(exercise)
     try:
         signature.bind(*exercise.arguments)
     except TypeError:
-        return (
+        text = (
             f"{exercise.name} is called with {plural(len(exercise.arguments), 'argument')} "
             f"({', '.join(exercise.arguments)}); yours takes {signature}."
         )
-    optional = optional_names(exercise)
+        last = list(signature.parameters)[len(exercise.arguments) :]
+        if last and last == list(optional)[: len(last)]:
+            also = "has a default value" if len(last) == 1 else "have default values"
+            text += f" In the exercise {listed(last)} {also}, to be taken when nothing is given."
+        return text
     parameters = list(signature.parameters.values())
     by_place = [p for p in parameters[len(exercise.arguments) :] if p.kind != p.KEYWORD_ONLY]
     if not takes(signature, optional) and len(by_place) < len(optional):

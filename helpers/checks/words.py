@@ -113,6 +113,10 @@ MESSAGES = (  # part of an error message -> what it means
         "In a product (n, k) @ (k, m) the two inner sizes must be the same.",
     ),
     (
+        "could not broadcast input array|setting an array element with a sequence",
+        "What is put there has another shape than its place: was the array made in the answer's shape?",
+    ),
+    (
         "could not be broadcast",
         "Shapes are compared from the last axis backwards: two sizes must be the same, or one of them 1.",
     ),
@@ -122,6 +126,15 @@ MESSAGES = (  # part of an error message -> what it means
     ("NoneType", "Something here is None: does a function that was called end without return?"),
     ("values to unpack", "There are more names, or fewer, on the left of = than things on the right."),
     ("missing .* required .*argument", "A function is called here with fewer arguments than it takes."),
+    (
+        "softmax.* unexpected keyword argument 'axis'",
+        "The course's softmax takes no axis: it always runs along the last one.",
+    ),
+    ("unexpected keyword argument", "The function called here has no argument of that name."),
+    ("robabilities do not sum to 1", "rng.choice wants probabilities that add up to 1."),
+    ("robabilities contain NaN", "The probabilities are nan: is there a 0 / 0, or an exp that overflows?"),
+    ("p' must be 1-dim|p must be 1-dim", "rng.choice wants one row of probabilities, one for each id."),
+    ("'a' and 'p' must have", "rng.choice wants as many probabilities as there are things to draw from."),
 )
 
 

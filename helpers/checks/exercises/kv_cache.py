@@ -536,7 +536,7 @@ def byte_cases():
         case("one token", 4, 9, 3, 16, 1),
         case("one key head", 3, 6, 1, 8, 20),
         case("one layer", 1, 8, 2, 4, 9, bytes_per_value=2, batch=3),
-        case("no token", 3, 8, 2, 16, 0),
+        case("n_tokens = 0", 3, 8, 2, 16, 0),
         case("sizes that a float32 cannot multiply exactly", 61, 40, 5, 80, 131_071),
         case("70B parameters, 131,072 tokens", 80, 64, 8, 128, 131_072),
         case("the same in NumPy integers (int32)", *map(np.int32, (80, 64, 8, 128, 131_072))),

@@ -13,6 +13,8 @@ GROUPED = "Grouped-query attention, whole"
 LATENT, FOLDED = "One narrow row for all heads", "Never form the keys"
 ATTENTION, HEADS = "03", "04"
 SPREAD = "A score is a sum of d_k products, so d_k sets its spread."
+AFTER = "the division by √d_k comes after softmax"
+AFTER_WHY = "There it only shrinks the answer; it is the scores that must be kept close together."
 NO_MASK = "This exercise asks for no mask: every token reads all tokens, those after it too."
 
 
@@ -94,13 +96,22 @@ def last_two_swapped(K):
     return np.swapaxes(K, 1, 2)
 
 
+def root_of_d_k(Q, *others):
+    return np.sqrt(Q.shape[-1])
+
+
+def weighted_sum(A, V):
+    return A @ V
+
+
 def grouped_steps(Q, K, V, keys=neighbours, values=neighbours, queries=lambda Q, K: Q, turn=last_two_swapped,
-                  scale=lambda Q, V: np.sqrt(Q.shape[-1]), hide=lambda S: S, softmax=softmax_steps,
-                  mixed=lambda K, V: V, finish=lambda Z: Z):
+                  scale=root_of_d_k, hide=lambda S: S, softmax=softmax_steps, after=lambda Q: 1,
+                  mixed=lambda K, V: V, mix=weighted_sum, finish=lambda Z: Z):
+    """`after` : what the weights are divided by, after softmax."""
     with np.errstate(all="ignore"):
         h, Q = len(Q), queries(Q, K)
         S = Q @ turn(keys(K, h)) / scale(Q, V)
-        return finish(softmax(hide(S)) @ values(mixed(K, V), h))
+        return finish(mix(softmax(hide(S)) / after(Q), values(mixed(K, V), h)))
 
 
 def group_means(Q, K):
@@ -178,8 +189,13 @@ GROUPED_QUERY_ATTENTION = Exercise(
                 f"{SPREAD} With heads in front d_k is the last size of the shape.", (ATTENTION, FAR)),
         Mistake("sqrt_d_v", dict(scale=lambda Q, V: np.sqrt(V.shape[-1])),
                 "the scores are divided by √d_v in place of √d_k", SPREAD, (ATTENTION, FAR)),
+        Mistake("scaled_after", dict(scale=lambda Q, V: 1, after=root_of_d_k), AFTER, AFTER_WHY,
+                (ATTENTION, FAR)),
         Mistake("causal", dict(hide=future_hidden), "a causal mask is applied", NO_MASK, GROUPED),
         *softmax_slips(),
+        Mistake("weights_returned", dict(mix=lambda A, V: A),
+                "the weights are returned in place of the mixed values",
+                "The last step is still missing: A @ V.", GROUPED),
         Mistake("k_t", dict(turn=lambda K: K.T), "K.T turns round all three axes of the keys",
                 "With heads in front only the last two change places: swapaxes(-1, -2).", (HEADS, SPLIT)),
         Mistake("keys_mixed", dict(mixed=lambda K, V: K), "the weights mix the keys, not the values",
@@ -223,13 +239,13 @@ def latent_cases():
 def naive(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
     """Keys and values formed from the latent; then many heads as ever."""
     K, V = split(C @ W_up_k, n_heads), split(C @ W_up_v, n_heads)
-    return merge(softmax(hide(Q @ np.swapaxes(K, -1, -2) / scale(X, Q, C))) @ V)
+    return merge(softmax(hide(Q @ np.swapaxes(K, -1, -2) / scale(X, Q, C, W_up_v))) @ V)
 
 
 def absorbed(fold=lambda U_k: U_k.swapaxes(1, 2), unfold=lambda Y, U_v: Y @ U_v):
     """Queries taken into the latent's space, what they read taken out of it."""
     def attend(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
-        S = Q @ fold(split(W_up_k, n_heads)) @ C.T / scale(X, Q, C)
+        S = Q @ fold(split(W_up_k, n_heads)) @ C.T / scale(X, Q, C, W_up_v)
         return merge(unfold(softmax(hide(S)) @ C, split(W_up_v, n_heads)))
     return attend
 
@@ -240,14 +256,20 @@ def own_piece_of_the_latent(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide
     U_k, U_v = split(W_up_k, n_heads), split(W_up_v, n_heads)
     for i in range(n_heads):
         mine = slice(i * own, (i + 1) * own)
-        S = Q[i] @ (C[:, mine] @ U_k[i, mine]).T / scale(X, Q, C)
+        S = Q[i] @ (C[:, mine] @ U_k[i, mine]).T / scale(X, Q, C, W_up_v)
         found.append(softmax(hide(S)) @ C[:, mine] @ U_v[i, mine])
     return merge(np.stack(found))
 
 
+def latent_cut_into_heads(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
+    """Fits for one head only: W_up_k has r rows, and each piece r // h columns."""
+    K, V = (split(C, n_heads) @ split(W, n_heads) for W in (W_up_k, W_up_v))
+    return merge(softmax(hide(Q @ np.swapaxes(K, -1, -2) / scale(X, Q, C, W_up_v))) @ V)
+
+
 def one_wide_head(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
     q, K, V = merge(Q), C @ W_up_k, C @ W_up_v
-    return softmax(hide(q @ K.T / scale(X, Q, C))) @ V
+    return softmax(hide(q @ K.T / scale(X, Q, C, W_up_v))) @ V
 
 
 def ups_swapped(X, Q, C, W_up_k, W_up_v, *others):
@@ -260,7 +282,7 @@ def keys_as_values(X, Q, C, W_up_k, W_up_v, *others):
 
 def all_axes_turned(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
     K, V = split(C @ W_up_k, n_heads), split(C @ W_up_v, n_heads)
-    return merge(softmax(hide(Q @ K.T / scale(X, Q, C))) @ V)
+    return merge(softmax(hide(Q @ K.T / scale(X, Q, C, W_up_v))) @ V)
 
 
 def keys_and_values(Z, C, X, W_up_k, W_up_v, n_heads):
@@ -280,11 +302,11 @@ def layer_normed(C):
 
 
 def latent_steps(X, W_q, W_down, W_up_k, W_up_v, n_heads, latent=lambda C: C, split=split, attend=naive,
-                 scale=lambda X, Q, C: np.sqrt(Q.shape[-1]), hide=lambda S: S, softmax=softmax_steps,
-                 merge=merge, answer=lambda Z, C, *_: (Z, C)):
+                 scale=lambda X, Q, C, W_up_v: np.sqrt(Q.shape[-1]), hide=lambda S: S, softmax=softmax_steps,
+                 after=lambda Q: 1, merge=merge, answer=lambda Z, C, *_: (Z, C)):
     with np.errstate(all="ignore"):
         C, Q = latent(X @ W_down), split(X @ W_q, n_heads)
-        Z = attend(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge)
+        Z = attend(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge) / after(Q)
         return answer(Z, C, X, W_up_k, W_up_v, n_heads)
 
 
@@ -297,25 +319,33 @@ LATENT_ATTENTION = Exercise(
     cases=latent_cases, steps=latent_steps,
     passed="One narrow row a token is all a cache would keep, and every head still has keys of its own.",
     mistakes=(
-        Mistake("scale_d_over_h", dict(scale=lambda X, Q, C: np.sqrt(X.shape[1] / len(Q))),
+        Mistake("scale_d_over_h", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(X.shape[1] / len(Q))),
                 "the scores are divided by √(d / h)",
                 f"{SPREAD} d / h is that width only when h·d_k = d; take d_k from the queries.",
                 (ATTENTION, FAR)),
-        Mistake("scale_r", dict(scale=lambda X, Q, C: np.sqrt(C.shape[1])),
+        Mistake("scale_r", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(C.shape[1])),
                 "the scores are divided by √r, the width of the latent",
                 "Folded or not, these are the same scores, q · k with d_k products: the scale stays √d_k.",
                 FOLDED),
-        Mistake("scale_all_heads", dict(scale=lambda X, Q, C: np.sqrt(Q.shape[0] * Q.shape[-1])),
+        Mistake("scale_all_heads", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(Q.shape[0] * Q.shape[-1])),
                 "the scores are divided by √(h·d_k), the width of all heads together",
                 f"{SPREAD} Read d_k after the split, or divide by n_heads.", (ATTENTION, FAR)),
-        Mistake("scale_d", dict(scale=lambda X, Q, C: np.sqrt(X.shape[1])),
+        Mistake("scale_d", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(X.shape[1])),
                 "the scores are divided by √d, the width of a token", SPREAD, (ATTENTION, FAR)),
-        Mistake("no_scale", dict(scale=lambda X, Q, C: 1), "the scores are not divided by √d_k",
+        Mistake("no_scale", dict(scale=lambda X, Q, C, W_up_v: 1), "the scores are not divided by √d_k",
                 "Their spread grows with d_k, and softmax becomes a switch.", (ATTENTION, FAR)),
-        Mistake("d_not_sqrt", dict(scale=lambda X, Q, C: Q.shape[-1]),
+        Mistake("d_not_sqrt", dict(scale=lambda X, Q, C, W_up_v: Q.shape[-1]),
                 "the scores are divided by d_k, without the root",
                 "The spread grows like √d_k; divided by d_k the scores are too small and softmax too flat.",
                 (ATTENTION, FAR)),
+        Mistake("scale_d_v", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(W_up_v.shape[1] // len(Q))),
+                "the scores are divided by √d_v in place of √d_k", SPREAD, (ATTENTION, FAR)),
+        Mistake("scaled_after", dict(scale=lambda X, Q, C, W_up_v: 1, after=root_of_d_k), AFTER, AFTER_WHY,
+                (ATTENTION, FAR)),
+        Mistake("latent_split", dict(attend=latent_cut_into_heads),
+                "C is cut into heads, as queries, keys and values are",
+                "Every head reads the whole latent row; what is the head's own is its columns of W_up_k and "
+                "W_up_v.", LATENT, by_text=True),
         Mistake("absorb_no_T", dict(attend=absorbed(fold=lambda U_k: U_k)),
                 "a query is multiplied by W_up_k as it stands, not transposed",
                 "q · (c W_up_k) = (q W_up_kᵀ) · c: folded into the query the weights change sides, and "

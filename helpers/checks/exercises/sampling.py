@@ -151,6 +151,17 @@ def p_then_k(p, top_k, top_p, few, nucleus, rescale):
     return k_then_p(p, top_k, None, few, nucleus, rescale)
 
 
+def only_k_rescaled(p, top_k, top_p, few, nucleus, rescale):
+    p = k_then_p(p, top_k, None, few, nucleus, rescaled)
+    return k_then_p(p, None, top_p, few, nucleus, rescale)
+
+
+def only_p_rescaled(p, top_k, top_p, few, nucleus, rescale):
+    """After top_k alone nothing is divided; with top_p behind it the rest is, in time."""
+    p = k_then_p(p, top_k, None, few, nucleus, rescale if top_p is None else rescaled)
+    return k_then_p(p, None, top_p, few, nucleus, rescaled)
+
+
 def exp_shares(z):
     e = np.exp(z - z.max())
     return e / e.sum()
@@ -161,21 +172,38 @@ def certain(z):
 
 
 def sample_steps(logits, rng, temperature=1.0, top_k=None, top_p=None, row=lambda L: L[-1],
-                 at_zero=certain, heat=lambda z, T: z / T, shares=exp_shares, cuts=k_then_p,
-                 few=best_k, nucleus=up_to_crossing, rescale=rescaled, late=lambda p, T: p, pick=lambda p: p,
-                 wrap=lambda p, V: p, answer=lambda p, T: p):
-    """The probability of each id."""
+                 at_zero=certain, heat=lambda z, T: z / T, early=lambda z, k: z, shares=exp_shares,
+                 cuts=k_then_p, few=best_k, nucleus=up_to_crossing, rescale=rescaled, late=lambda p, T: p,
+                 pick=lambda p: p, wrap=lambda p, V: p, answer=lambda p, T: p):
+    """The probability of each id; `early` is what top_k does to the logits."""
     with np.errstate(all="ignore"):
         z = row(np.asarray(logits, dtype=float))
         if temperature == 0 and at_zero:
             p = at_zero(z)
         else:
-            p = shares(heat(z, temperature) if temperature or not at_zero else z)
+            p = shares(early(heat(z, temperature) if temperature or not at_zero else z, top_k))
             p = late(cuts(p, top_k, top_p, few, nucleus, rescale), temperature)
         p = wrap(pick(p), np.shape(logits)[1])
         if not isinstance(p, Told) and not abs(p.sum() - 1) < 1e-8:
             raise ValueError("probabilities do not sum to 1")
         return p if isinstance(p, Told) else answer(p, temperature)
+
+
+def cut_to_zero(z, k):
+    """Logits of 0 where they should be -inf."""
+    return z if k is None else cut(z, likeliest_first(z)[k:])
+
+
+def more_than(threshold):
+    """All as likely as that stay, and the likeliest."""
+    return lambda p, top_p: np.where((p >= threshold(p, top_p)) | (p == p.max()), p, 0)
+
+
+def not_one_row(p, T):
+    """At temperature 0 the answer is made in another way, and right."""
+    if T:
+        raise ValueError("p must be 1-dimensional")
+    return p
 
 
 def each_alone(p, top_p):
@@ -256,10 +284,14 @@ def probabilities(p, T):
     return what_came(p) if T else p
 
 
-def one_id_always(expected, given, logits, rng):
+def one_id_always(expected, given, logits, rng, top_k=None, top_p=None, **others):
     """For a function that gives the same id each time."""
     if given.max() < 1 or expected.max() > 0.9:
         return None
+    if (top_k or top_p) and given.argmax() == expected.argmax():
+        return ("Where ids are cut off, only the likeliest is left.",
+                "top_k keeps as many as it says, and top_p the likeliest until together they reach it: "
+                "here more than one.", TOP_P if top_p else TOP_K)
     return ("Every draw gave the same id.",
             "One and the same rng must be asked each time. A generator made inside the function begins at "
             "the same place at every call.", SEED)
@@ -269,6 +301,7 @@ CROSSING = "The token that crosses top_p stays, so that what is kept reaches top
 SAMPLE_NEXT = Exercise(
     "8.1", "sample_next", "08", right.sample_next,
     arguments={"logits": ("n", "V"), "rng": ()}, returns={"share of each id": ("V",)},
+    one_answer="one id, an int,",
     cases=sample_cases, steps=sample_steps, explain=one_id_always,
     exact=lambda logits, rng, **options: right.next_probabilities(logits, **options),
     passed="A model gives logits; how bold a text it writes with them is yours to set.",
@@ -324,6 +357,18 @@ SAMPLE_NEXT = Exercise(
                 "softmax takes exp of large logits as they are",
                 "exp(1000) is more than a float can hold: it becomes inf, and inf / inf is nan.",
                 (ATTENTION, WEIGHTS)),
+        Mistake("all_rows", dict(answer=not_one_row),
+                "softmax is taken of all rows, and no row is picked of what comes out",
+                "Each row predicts the token after its own; the newest prediction is in the last row.",
+                LAST_ROW, by_text=True),
+        Mistake("topk_zeroed", dict(early=cut_to_zero, few=lambda p, k: p),
+                "the logits that top_k cuts off are set to 0",
+                "0 is a logit like any other, and exp(0) = 1: what must not come needs the logit -inf.",
+                TOP_K),
+        Mistake("softmax_again", dict(rescale=exp_shares),
+                "softmax is taken once more, of probabilities",
+                "exp(0) = 1, so what was cut off comes back, and the others come closer together. Divide "
+                "what is left by its sum.", TOP_K),
         Mistake("topk_ignored", dict(few=lambda p, k: p), "top_k changes nothing",
                 "Only the top_k likeliest ids may come.", TOP_K),
         Mistake("topk_lowest", dict(few=lambda p, k: cut(p, np.argsort(p)[k:])), "the k least likely ids are "
@@ -362,21 +407,32 @@ SAMPLE_NEXT = Exercise(
         Mistake("topp_each_alone", dict(nucleus=each_alone),
                 "each probability is compared with top_p on its own",
                 "It is the sum, from the likeliest down, that must reach top_p.", TOP_P),
+        Mistake("topp_min_p", dict(nucleus=more_than(lambda p, top_p: 1 - top_p)),
+                "each probability is compared with 1 − top_p on its own",
+                "It is the sum, from the likeliest down, that must reach top_p.", TOP_P),
+        Mistake("topp_of_largest", dict(nucleus=more_than(lambda p, top_p: top_p * p.max())),
+                "each probability is compared with a share of the largest (min-p)",
+                "That is another way to cut. Here it is the sum, from the likeliest down, that must reach "
+                "top_p.", TOP_P),
         Mistake("topp_before_topk", dict(cuts=p_then_k), "top_p counts the probabilities of all ids, those "
                 "that top_k cuts off as well",
                 "Both orders are in use; in this course top_k cuts first, and top_p counts what is left, "
                 "scaled to add up to 1.", ORDER),
-        Mistake("not_renormalised", dict(rescale=not_rescaled),
-                "what is kept is not divided by its sum",
-                "After a cut the rest adds up to less than 1, and rng.choice wants probabilities that add up "
-                "to 1.", TOP_K),
-        Mistake("rest_to_last", dict(rescale=not_rescaled, pick=rest_to_last),
-                "what was cut off goes to the last id",
-                "After a cut the rest adds up to less than 1: divide by the sum, or a draw that falls beyond "
-                "it ends at the last id.", TOP_K),
-        Mistake("rest_beyond", dict(rescale=not_rescaled, pick=rest_beyond),
-                "what is kept is not divided by its sum, so that a draw can fall beyond the last id",
-                "After a cut the rest adds up to less than 1.", TOP_K),
+        *(Mistake(f"{name}{which}", dict(rescale=not_rescaled, **cuts, **steps), what + where, why, read)
+          for which, cuts, where, read in (
+              ("", {}, "", TOP_K),
+              ("_after_top_p", dict(cuts=only_k_rescaled), " (after top_p)", TOP_P),
+              ("_after_top_k", dict(cuts=only_p_rescaled), " (after top_k)", TOP_K))
+          for name, steps, what, why in (
+              ("not_renormalised", {}, "what is kept is not divided by its sum",
+               "After a cut the rest adds up to less than 1, and rng.choice wants probabilities that add up "
+               "to 1."),
+              ("rest_to_last", dict(pick=rest_to_last), "what was cut off goes to the last id",
+               "After a cut the rest adds up to less than 1: divide by the sum, or a draw that falls beyond "
+               "it ends at the last id."),
+              ("rest_beyond", dict(pick=rest_beyond),
+               "what is kept is not divided by its sum, so that a draw can fall beyond the last id",
+               "After a cut the rest adds up to less than 1."))),
         Mistake("other_generator", dict(answer=unless_certain(OTHER_IDS)),
                 "the draw does not come from the rng that was given",
                 "np.random, the module random and a generator of your own go on by themselves: the same seed "
