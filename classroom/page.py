@@ -12,6 +12,7 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 75em; 
        background: #fff }
 table { border-collapse: collapse } th, td { border: 1px solid #bbb; padding: 3px 8px; text-align: left }
 .wide { overflow-x: auto } td.mark { text-align: center } td.number { text-align: right }
+td.bars { white-space: nowrap } ul { margin: 0; padding-left: 1.2em }
 a { color: inherit } .passed { background: #cfe3f5 } .wrong { background: #ffd9b0 } .open { background: #fff }
 .bar { display: inline-block; height: 0.8em; vertical-align: middle } .bar.passed { background: #1f77b4 }
 .bar.wrong { background: #ff7f0e } .bar.open { background: #ccc }
@@ -68,7 +69,7 @@ def stuck(results, exercises):
             for says, names in sorted(on.items(), key=lambda pair: -len(pair[1]))
         )
         rows.append(
-            f"<tr><td>{exercise.number} {exercise.name}</td><td>{bars}</td>"
+            f'<tr><td>{exercise.number} {exercise.name}</td><td class="bars">{bars}</td>'
             + "".join(f'<td class="number">{counts[which]}</td>' for which in ("passed", "wrong", "open"))
             + f"<td>{f'<ul>{told}</ul>' if told else ''}</td></tr>"
         )

@@ -27,7 +27,8 @@ with Gradebook("sqlite:///gradebook.db") as book:
 
 
 def run(folder, *command):
-    env = dict(os.environ, PYTHONPATH=str(ROOT), OPENBLAS_NUM_THREADS="1", PYTHONIOENCODING="utf-8")
+    here = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])  # nbgrader calls alembic
+    env = dict(os.environ, PATH=here, PYTHONPATH=str(ROOT), PYTHONIOENCODING="utf-8")
     how = {"cwd": folder, "env": env, "capture_output": True, "encoding": "utf-8"}
     return subprocess.run([sys.executable, *command], **how)
 
