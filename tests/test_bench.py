@@ -10,8 +10,9 @@ import nbformat
 import pytest
 
 from bench import __main__ as command
-from bench import attention, decode, imports, notebooks
+from bench import attention, decode, imports, notebooks, repaint
 from bench.measure import Row, race
+from helpers import explorers, smollm2, tiny_model
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -108,6 +109,26 @@ def test_a_notebook_that_gives_something_else_is_told(tmp_path):
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "wrong.ipynb")
     row, word = notebooks.rows(folder=tmp_path)
     assert row.ours > 0 and row.other > 0 and "course.py test notebooks" in word
+
+
+def test_without_a_browser_the_clicks_are_left_out_with_a_word(monkeypatch):
+    monkeypatch.setattr(repaint.shutil, "which", lambda name: None)
+    pytest.importorskip("playwright", reason="Playwright is not installed")
+    left_out = "is not installed: the rows from click to repaint are left out."
+    assert list(repaint.rows()) == [f"Chromium {left_out}"]
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)        # import raises ImportError
+    assert list(repaint.rows()) == [f"Playwright {left_out}"]
+
+
+def test_explorers_are_clicked_with_a_text_of_12_tokens(tmp_path):
+    names = [name for name in explorers.__all__ if name.islower()]
+    repaint.write(names, tmp_path / "a.ipynb")
+    cells = [cell.source for cell in nbformat.read(tmp_path / "a.ipynb", as_version=4).cells]
+    assert [cell.split("(")[0] for cell in cells[1:]] == [f"explorers.{name}" for name in names]
+    assert f"explorers.heads({repaint.TEXT!r})" in cells and "explorers.rank()" in cells
+    assert len(tiny_model.load().run(repaint.TEXT).tokens) == 12
+    if smollm2.is_fetched():
+        assert len(smollm2.load().tokenizer.encode(repaint.STORY)) == 12
 
 
 def test_the_processes_that_are_measured_have_no_limits(monkeypatch):

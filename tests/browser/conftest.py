@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.repaint import BROWSERS, QUIET
 from helpers.exercise_notebooks import fresh_exercises, text_of
 from helpers.smollm2 import is_fetched
 from helpers.smollm2.weights import HOW, default_folder
@@ -27,9 +28,6 @@ import lab  # noqa: E402 (they import Playwright)
 import twins  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
-QUIET = ("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-         "--disable-sync", "--no-first-run")
 
 
 class Course:
