@@ -42,7 +42,7 @@ def generation(text, n_new):
 
 def whole_numbers(line):
     """The last two whole numbers of a line of the text form."""
-    return [int(cell.replace("\u00a0", "")) for cell in re.split(" +", line)[-2:]]
+    return [int(cell.replace(",", "")) for cell in re.split(" +", line)[-2:]]
 
 
 @pytest.mark.parametrize("text, n_new", RUNS)

@@ -20,7 +20,7 @@ def shown(explorer):
     for line in lines:
         name, formula = line.split("  ")[0], line.split("  ")[-1].strip()
         out.append((name.removesuffix(" (published so)"), "(published so)" in name,
-                    int(formula.split(" = ")[1].removesuffix(" bytes").replace("\u00a0", "")), formula))
+                    int(formula.split(" = ")[1].removesuffix(" bytes").replace(",", "")), formula))
     return out
 
 
@@ -28,7 +28,7 @@ def product(formula):
     """What the numbers of a formula give: its factors multiplied, a bracket added up."""
     total = 1
     for factor in formula.split(" = ")[0].split(" · "):
-        total *= sum(int(n.replace("\u00a0", "")) for n in re.findall(r"\d[\d\u00a0]*", factor))
+        total *= sum(int(n.replace(",", "")) for n in re.findall(r"\d[\d,]*", factor))
     return total
 
 
@@ -112,7 +112,7 @@ def test_another_model_brings_its_own_groups_and_is_drawn_once():
 @pytest.mark.parametrize("arguments, says", [
     (dict(model="GPT-9"), "model must be one of GPT-3, Llama 2 7B"), (dict(n_tokens=0), "n_tokens"),
     (dict(batch=0), "batch"), (dict(bytes_per_value=3), "bytes a number must be one of 1, 2, 4, got 3"),
-    (dict(n_kv_heads=3), "KV heads in groups must be one of 1, 2, 4, 8, 16, 32, got 3")])
+    (dict(n_kv_heads=3), "KV heads (GQA) must be one of 1, 2, 4, 8, 16, 32, got 3")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         explorers.cache_calculator(**arguments)
@@ -121,7 +121,7 @@ def test_a_state_that_does_not_exist_is_refused(arguments, says):
 def test_the_state_is_said_and_the_bundle_has_its_picture():
     explorer = explorers.cache_calculator("Llama 3 8B", n_tokens=1000, batch=3)
     said = re.search(r'role="status"[^>]*>(.*?)</p>', explorer.canvas.value).group(1)
-    assert said == "model Llama 3 8B, tokens 1\u00a0000, batch 3, bytes a number 2, KV heads in groups 8"
+    assert said == "model Llama 3 8B, tokens 1,000, batch 3, bytes a number 2, KV heads (GQA) 8"
     bundle, picture = explorer._repr_mimebundle_(), explorer.picture()
     assert bundle[explorers.VIEW]["model_id"] == explorer.box.model_id
     assert bundle["image/svg+xml"] == picture.svg and bundle["text/plain"] == picture.text == repr(explorer)

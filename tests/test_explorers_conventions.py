@@ -13,6 +13,7 @@ from helpers import explorers, tiny_model
 from helpers.explorers.conventions import STEPS
 from helpers.figures.words import number
 
+SQUARE = ("S", "mask", "A")
 SVG = "{http://www.w3.org/2000/svg}"
 MODEL = tiny_model.load()
 
@@ -26,12 +27,13 @@ def by_hand(trace, layer, head, name):
         M = M[:, 12 * head:12 * head + 12].T.tolist()
         return [[sum(a * b for a, b in zip(x, column, strict=True)) for column in M] for x in X]
 
-    Q, K, V = (project(M) for M in (W.W_q, W.W_k, W.W_v))
+    Q, K, V = (project(W_own) for W_own in (W.W_q, W.W_k, W.W_v))
     S = [[sum(a * b for a, b in zip(q, k, strict=True)) / math.sqrt(12) for k in K] for q in Q]
+    M = [[S[i][j] if j <= i else -math.inf for j in range(n)] for i in range(n)]
     e = [[math.exp(S[i][j] - max(S[i])) if j <= i else 0 for j in range(n)] for i in range(n)]
     A = [[v / sum(row) for v in row] for row in e]
     Z = [[sum(A[i][j] * V[j][c] for j in range(n)) for c in range(12)] for i in range(n)]
-    return np.array({"X": X, "Q": Q, "K": K, "S": S, "A": A, "V": V, "Z": Z}[name])
+    return np.array({"X": X, "Q": Q, "K": K, "S": S, "mask": M, "A": A, "V": V, "Z": Z}[name])
 
 
 def read(text):
@@ -45,7 +47,7 @@ def read(text):
         rows = []
         for line in lines[start + 1:]:
             cells = line.split()[-count:]
-            if line.startswith("Row sums") or not all(re.fullmatch(r"−?\d+\.\d+", cell) for cell in cells):
+            if line.startswith("Row sums") or not all(re.fullmatch(r"−?\d+\.\d+|−∞", cell) for cell in cells):
                 break
             rows.append(numbers(cells))
         arrays.append(np.array(rows))
@@ -62,13 +64,13 @@ def test_every_control_at_its_least_middle_and_greatest(text):
     explorer = explorers.row_or_column(step=0)
     explorer.text.value = text
     trace, n = MODEL.run(text), len(text.split()) + 1
-    for layer, head, i, step in itertools.product((0, 1), (0, 3), sorted({0, n // 2, n - 1}), range(7)):
+    for layer, head, i, step in itertools.product((0, 1), (0, 3), sorted({0, n // 2, n - 1}), range(8)):
         explorer.layer.value, explorer.head.value = layer, head
         explorer.query.value, explorer.step.value = i, step
         svg, picture, name = drawing(explorer), explorer.picture(), STEPS[step]
         root = ET.fromstring(svg)
         assert svg == picture.drawing and not explorer.complaint
-        expected, square = by_hand(trace, layer, head, name), name in "SA"
+        expected, square = by_hand(trace, layer, head, name), name in SQUARE
         first, end = (0, min(n, 12)) if i < 12 else (i - 10, i + 1)
         part = expected[first:end, first:end] if square else expected[first:end]
         formulas, (row, column), sums = read(picture.text)
@@ -100,10 +102,10 @@ def test_each_number_stands_in_its_place_on_both_sides():
         right, = (float(n.get("x")) for n in root.iter(SVG + "text") if n.text == "a word is a column")
         sides = ([words for _, x, words in cells if (x > right) == there] for there in (False, True))
         for M, side in zip(row_and_column, sides, strict=True):
-            assert side == [number(v, 2 if name in "SA" else 1) for v in M.flat]
+            assert side == [number(v, 2 if name in SQUARE else 1) for v in M.flat]
 
 
-@pytest.mark.parametrize("step, square", [(s, s in (3, 4)) for s in range(7)])
+@pytest.mark.parametrize("step, square", [(s, s in (3, 4, 5)) for s in range(8)])
 def test_the_word_is_outlined_as_row_and_as_column(step, square):
     root = ET.fromstring(drawing(explorers.row_or_column(step=step, query=1)))
     (_, y1, w1, h1), (x2, y2, w2, h2) = [[float(n.get(k)) for k in ("x", "y", "width", "height")]
@@ -116,19 +118,41 @@ def test_the_word_is_outlined_as_row_and_as_column(step, square):
         assert x2 < words["i"] < x2 + w2 and not x2 < words["love"] < x2 + w2
 
 
+@pytest.mark.filterwarnings("error")
+def test_between_scores_and_weights_the_mask_is_named_in_both_forms():
+    explorer = explorers.row_or_column(layer=1, head=3, step=STEPS.index("S"))
+    assert "Nothing is hidden yet" in explorer.picture().text
+    explorer.on.click()
+    picture = explorer.picture()
+    formulas, both, _ = read(picture.text)
+    assert picture.title.startswith("Mask") and all("−∞ where the mask forbids" in f for f in formulas)
+    for M in both:
+        assert (np.isneginf(M) == ~np.tri(4, dtype=bool)).all()
+    explorer.on.click()
+    assert all("softmax of each masked row" in f for f in read(explorer.picture().text)[0])
+    e = np.exp(both[0])
+    np.testing.assert_allclose(explorer.forms()["A"][0], e / e.sum(axis=1, keepdims=True), atol=0.01)
+
+
+def test_shades_of_masked_scores_hang_on_those_that_are_left():
+    explorer = explorers.row_or_column(LATE, step=STEPS.index("mask"))
+    opacities = {float(n.get("fill-opacity", 0)) for n in ET.fromstring(drawing(explorer)).iter(SVG + "path")}
+    assert max(opacities) == 0.6
+
+
 def test_the_column_form_is_computed_in_its_own_convention(monkeypatch):
     explorer = explorers.row_or_column()
     forms = explorer.forms()
     for name, (row, column) in forms.items():
-        assert column.shape == (row.shape if name in "SA" else row.T.shape)
+        assert column.shape == (row.shape if name in SQUARE else row.T.shape)
         assert not np.shares_memory(row, column) or name == "X"
-        np.testing.assert_allclose(column if name in "SA" else column.T, row, atol=1e-12)
+        np.testing.assert_allclose(column if name in SQUARE else column.T, row, atol=1e-12)
     seen = explorer.trace.layers[1]
     for name in "QKVSZA":
         np.testing.assert_allclose(forms[name][0], getattr(seen, name)[3], rtol=1e-5, atol=1e-6)
     wrong = {name: (row, column + 0.25) for name, (row, column) in forms.items()}
     monkeypatch.setattr(explorer, "forms", lambda: wrong)
-    for step in range(7):
+    for step in range(8):
         explorer.step.value = step
         assert "0.25" in explorer.picture().text.split("Largest difference")[1]
 
@@ -136,15 +160,15 @@ def test_the_column_form_is_computed_in_its_own_convention(monkeypatch):
 def test_forth_and_back_stop_at_the_ends():
     explorer = explorers.row_or_column()
     seen = []
-    for button in [explorer.on] * 5 + [explorer.back] * 8:
+    for button in [explorer.on] * 6 + [explorer.back] * 9:
         button.click()
         seen.append(explorer.step.value)
-    assert seen == [4, 5, 6, 6, 6, 5, 4, 3, 2, 1, 0, 0, 0]
+    assert seen == [4, 5, 6, 7, 7, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("arguments, says", [
     (dict(layer=2), "layer must be one of 0, 1, got 2"), (dict(head=4), "got 4"),
-    (dict(query=4), "positions 0 … 3"), (dict(step=7), "step must be one of 0, 1, 2, 3, 4, 5, 6, got 7"),
+    (dict(query=4), "positions 0 … 3"), (dict(step=8), "step must be one of 0, 1, 2, 3, 4, 5, 6, 7, got 8"),
     (dict(text="appels"), "appels")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
     with pytest.raises(ValueError, match=re.escape(says)):

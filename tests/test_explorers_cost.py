@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from test_explorers import drawing
 
-from helpers import explorers
-from helpers.explorers.costs import MODELS, OWN, times_less
+from helpers import explorers, tiles
+from helpers.explorers.costs import MODELS, OWN, tile_numbers, times_less
 from helpers.figures.cache_sizes import size_text
-from helpers.figures.words import spaced
+from helpers.figures.words import thousands
 from helpers.figures.work_curves import flops_text, percent
 from helpers.published_models import PUBLISHED
 
@@ -45,16 +45,41 @@ def check(explorer, d, h, layers, kept, d_ff, gated):
     assert ("MLP" in words) == bool(d_ff)
     assert {flops_text(layers * total), percent(square / total)} <= words
     whole = h * n * n * 2
-    tiles = h * (min(n, 128) ** 2 + 2 * n) * 2
-    assert {size_text(whole), size_text(tiles), size_text(2 * kept * n * (d // h) * 2),
-            times_less(whole / tiles)} <= words
-    overtakes = int(re.search(r"overtakes at\s+([\d\u00a0]+) tokens", picture.text)[1].replace("\u00a0", ""))
+    in_tiles = (min(n, 256) * min(n, max(1024, 2**18 // n)) + 2 * min(n, 256)) * 2
+    assert {size_text(whole), size_text(in_tiles), size_text(2 * kept * n * (d // h) * 2),
+            times_less(whole / in_tiles)} <= words
+    grows = {f"projections{' and MLP' if d_ff else ''}: grow with n",
+             "scores and weighted sum: grow with n²"}
+    assert grows <= words and all(name in picture.text for name in grows)
+    assert ("Own sizes" in picture.text) == (explorer.model.value == OWN)
+    assert ("4 · d_model" in picture.text) == (explorer.model.value == OWN and bool(d_ff))
+    overtakes = int(re.search(r"overtakes at\s+([\d,]+) tokens", picture.text)[1].replace(",", ""))
     for at, more in ((overtakes, True), (overtakes - 1, False)):
         parts = counted(at, d, h, kept, d_ff, gated, causal)
         assert (parts["scores"] * 2 >= parts["projections"] + parts["MLP"]) == more
-    assert f"at {spaced(n)} tokens n² is {percent(square / total)} of the work" in picture.title
+    assert f"at {thousands(n)} tokens n² is {percent(square / total)} of the work" in picture.title
     now, = (line for line in picture.text.splitlines() if "(now)" in line)
     assert now.split("(now)")[1].split() == flops_text(total - square).split() + flops_text(square).split()
+
+
+@pytest.mark.parametrize("n", [1, 64, 256, 300, 1024, 3000])
+def test_tiles_are_as_large_as_those_of_the_attention_that_works_in_them(n, monkeypatch):
+    largest = []
+
+    class Watched:
+        """NumPy, with a look at the room that is made for scores, maxima and sums."""
+
+        def __getattr__(self, name):
+            return getattr(np, name)
+
+        def empty(self, shape, dtype):
+            largest.append(shape[0] * shape[1] + 2 * shape[0])
+            return np.empty(shape, dtype)
+
+    monkeypatch.setattr(tiles, "np", Watched())
+    Q = K = V = np.ones((2, n, 3))
+    tiles.attend_in_tiles(Q, K, V)
+    assert tile_numbers(n) == max(largest)
 
 
 def at_ends(explorer, *names):
@@ -155,13 +180,15 @@ def test_a_state_that_does_not_exist_is_refused(arguments, says):
         explorers.context_cost(**arguments)
 
 
-@pytest.mark.parametrize("x, text", [(0, "0"), (999_999, "999\u00a0999"), (1e6, "1.00 · 10⁶"),
+@pytest.mark.parametrize("x, text", [(0, "0"), (999_999, "999,999"), (1e6, "1.00 · 10⁶"),
                                      (9.999e11, "1.00 · 10¹²"), (2.345e15, "2.35 · 10¹⁵")])
 def test_flops_are_written_with_a_power_of_ten(x, text):
     assert flops_text(x if x > 1e6 else int(x)) == text
 
 
-@pytest.mark.parametrize("share, text", [(0, "0.0 %"), (0.0139, "1.4 %"), (0.1, "10 %"), (0.999, "100 %")])
+@pytest.mark.parametrize("share, text", [(0, "0.0 %"), (0.0139, "1.4 %"), (0.1, "10 %"), (0.989, "99 %"),
+                                         (0.9972, "99.7 %"), (0.99949, "99.9 %"), (0.9996, "over 99.9 %"),
+                                         (1, "100 %")])
 def test_shares_are_written_as_percent(share, text):
     assert percent(share) == text
 
@@ -169,8 +196,8 @@ def test_shares_are_written_as_percent(share, text):
 def test_the_state_is_said_and_the_bundle_has_its_picture():
     explorer = explorers.context_cost(causal=True)
     said = re.search(r'role="status"[^>]*>(.*?)</p>', explorer.canvas.value).group(1)
-    assert said == ("model GPT-3, counted attention and MLP, pairs those that may be read, n 2\u00a0048, "
-                    "d_model 12\u00a0288, heads 96, layers 96")
+    assert said == ("model GPT-3, counted attention and MLP, pairs those that may be read, n 2,048, "
+                    "d_model 12,288, heads 96, layers 96")
     bundle, picture = explorer._repr_mimebundle_(), explorer.picture()
     assert bundle[explorers.VIEW]["model_id"] == explorer.box.model_id
     assert bundle["image/svg+xml"] == picture.svg and bundle["text/plain"] == picture.text == repr(explorer)

@@ -110,7 +110,7 @@ def test_a_new_text_is_read_without_the_heads_that_are_off():
 
 def test_the_title_says_what_the_heads_are_worth():
     title = explorers.heads().picture().title
-    assert title.startswith("After “she eats” the eight heads together expect “apples”")
+    assert title.startswith("After “… ben loves pears . she eats” the eight heads together expect “apples”")
     title = explorers.heads(without=ALL).picture().title
     _, after = by_hand(explorers.SENTENCE, ALL)
     assert title.startswith("Without 8 heads: “apples” goes from") and max(after, key=after.get) in title

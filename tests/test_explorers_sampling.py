@@ -132,6 +132,24 @@ def test_buttons_draw_more_and_stop_at_the_end():
     assert "drawn of 1000" in drawing(explorer) and not one.disabled
 
 
+def test_at_the_most_draws_the_buttons_say_why_they_do_nothing():
+    explorer = explorers.sampling(draws=950)
+    for button in reversed(explorer.more):
+        assert "alert" not in explorer.canvas.value
+        button.click()
+    assert explorer.draws.value == 1000 and "1,000 draws are the most" in explorer.canvas.value
+    explorer.draws.value = 999
+    assert "alert" not in explorer.canvas.value
+
+
+@pytest.mark.parametrize("text, said", [
+    ("the cats near the dog", "After “the cats near the dog”: “sleep”"), ("", "After “<bos>”"),
+    ("i", "After “i”"),
+    ("the cats near the dog sleep . the dog near the cats", "After “… sleep . the dog near the cats”")])
+def test_the_title_names_the_text_and_says_where_words_are_left_out(text, said):
+    assert explorers.sampling(text, temperature=0.5).picture().title.startswith(said)
+
+
 def test_the_words_drawn_last_are_written_out():
     assert "Drawn" not in explorers.sampling(draws=0).picture().text
     generator, logits = np.random.default_rng(0), MODEL.run("i love").logits

@@ -98,7 +98,7 @@ PICTURES = {
         [("loves₂", "kept", "again")] * 11 + [("apples", "new", "new")], "pears", 2, [(10**6, 10**8)] * 30,
         (2 * 10**6, 2 * 10**8), (10**6, 0), "Twice"),
     "cache sizes": lambda: cache_sizes.cache_sizes(
-        [("MHA: each head", "2 · 60 layers · 128 KV heads · d_head 128 · 131 072 tokens · 4 bytes · batch 64",
+        [("MHA: each head", "2 · 60 layers · 128 KV heads · d_head 128 · 131,072 tokens · 4 bytes · batch 64",
           65970697666560, 7864320, False),
          ("Latent: d_c + d_r", "60 layers · (d_c 512 + d_r 64)", 1159641169920, 138240, True)], "Two", "N"),
     "shared heads": lambda: shared_heads.shared_heads(
@@ -108,16 +108,18 @@ PICTURES = {
          ("latent", [("r = 8", 64, 0.8, 0.7), ("r = 4", 32, 1.5, 0.75)])], ("the grammar", 0.68), "bytes",
         "Smaller costs", "A note"),
     "head maps": lambda: head_maps.head_maps(
-        {kind: rng.random((30, 9)) for kind in ("previous token", "induction", "sink")}, "Jobs", best=2),
+        {kind: np.random.default_rng(1).random((30, 9)) for kind in ("previous token", "induction", "sink")},
+        "Jobs", best=2),
     "next word": lambda: next_word.next_word(NEXT, 0.7, 1000, "Some words are cut", "A note"),
     "next word, long": lambda: next_word.next_word(
         [next_word.Line("a" * 60, -1000.0, 1, 1, 1.0, True, "kept", 1, 0)], 0, 0, "No draws"),
     "work curves": lambda: work_curves.work_curves(
-        2**20, [2**e for e in range(6, 21)], (np.exp2(range(50, 65)), np.exp2(range(0, 30, 2))),
-        10**9, {"projections": 1e15, "MLP": 2e15, "scores": 10, "weighted sum": 10},
+        2**20, [2**e for e in range(6, 21)],
+        {"projections and MLP: grow with n": np.exp2(range(50, 65)), "n²": np.exp2(range(0, 30, 2))}, 10**9,
+        {"projections": 1e15, "MLP": 2e15, "scores": 10, "weighted sum": 10},
         {"K and V": 1, "S, formed whole": 10**15, "S, in tiles": 0}, [("n² overtakes at", "1e9")] * 4, "t"),
     "work curves of a short text": lambda: work_curves.work_curves(
-        1, [1, 64], ([10, 640], [1, 4096]), 10, {"scores": 1, "weighted sum": 1}, {"K and V": 1},
+        1, [1, 64], {"n": [10, 640], "n²": [1, 4096]}, 10, {"scores": 1, "weighted sum": 1}, {"K and V": 1},
         [("a", "b")], "One token", "A note"),
     "saturation": lambda: saturation.saturation(
         S[0, :6], S[0, :6] / 9, A[5, :6], [("spread of what softmax gets", "1e+05")] * 4, [1, 8, 1024], 1024,
@@ -265,8 +267,8 @@ def test_a_number_is_written_to_the_digit(x, digits):
 def test_numbers_that_are_not_plain():
     assert [number(x) for x in (np.inf, -np.inf, np.nan, -0.0, -0.001)] == ["∞", "−∞", "NaN", "0.00", "0.00"]
     assert number(2.5e7) == "2.5e+07"
-    for x, text in ((1024, "1 024"), (1e6, "1e6"), (0.5, "0.5"), (-0.25, "−0.25"), (0, "0"),
-                    (65536, "65 540"), (2e-6, "2e−6"), (3e12, "3e12")):
+    for x, text in ((1024, "1,024"), (1e6, "1e6"), (0.5, "0.5"), (-0.25, "−0.25"), (0, "0"),
+                    (65536, "65,540"), (2e-6, "2e−6"), (3e12, "3e12")):
         assert short_number(x) == text
 
 

@@ -118,7 +118,7 @@ def causal_mask(text=SENTENCE, layer=LAYER, head=HEAD, query=None, mask="after",
 def row_or_column(text="i love apples", layer=LAYER, head=HEAD, query=None, step=3):
     """Walk from X to Z with a word as a row and with a word as a column, side by side.
 
-    step : 0 … 6, the scores S to begin with, which are the same in both.
+    step : 0 … 7, the scores S to begin with, which are the same in both.
     """
     return conventions.RowOrColumn(text, layer, head, query, step)
 

@@ -21,6 +21,7 @@ CSS = live_css() + """
 .sa-picture{overflow-x:auto;container-type:inline-size}
 .sa-hint{display:none;color:var(--sa-ink);margin:4px 0}
 @container (max-width:600px){.sa-hint{display:block}}
+@container (max-width:960px){.sa-larger .sa-hint{display:block}}
 .sa-picture svg{display:block}
 .sa-larger svg{zoom:1.5}
 .sa-controls{flex-flow:row wrap!important;align-items:center;gap:2px 18px}

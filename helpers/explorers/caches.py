@@ -6,7 +6,7 @@ from helpers.arrays import count
 from helpers.explorers.base import Explorer, Reading, choice, slider, stepper
 from helpers.figures import cache_sizes, cache_step
 from helpers.figures.style import SHOWN
-from helpers.figures.words import numbered, spaced
+from helpers.figures.words import numbered, thousands
 from helpers.kv_cache import cache_bytes, latent_cache_bytes
 from helpers.published_models import PUBLISHED
 from helpers.tiny_model.work import multiply_adds
@@ -89,10 +89,10 @@ class CacheCalculator(Explorer):
         n_tokens, batch = count("n_tokens", n_tokens, least=1), count("batch", batch, least=1)
         self.model = choice("model", PUBLISHED, model)
         tokens = sorted({*TOKENS, n_tokens})
-        self.n_tokens = choice("tokens", tokens, n_tokens, [spaced(n) for n in tokens])
+        self.n_tokens = choice("tokens", tokens, n_tokens, [thousands(n) for n in tokens])
         self.batch = choice("batch", sorted({*BATCHES, batch}), batch)
         self.bytes_per_value = choice("bytes a number", (1, 2, 4), bytes_per_value)
-        self.groups = choice("KV heads in groups", self.divisors(), self.grouped(n_kv_heads))
+        self.groups = choice("KV heads (GQA)", self.divisors(), self.grouped(n_kv_heads))
         self.assemble([self.model], [self.n_tokens], [self.batch, self.bytes_per_value], [self.groups])
 
     @property
@@ -126,7 +126,7 @@ class CacheCalculator(Explorer):
         out = []
         for name, heads, published in (
                 ("MHA: each head", h, m.n_kv_heads == h),
-                (f"GQA: {counted(g, 'group')}", g, m.n_kv_heads == g and 1 < g < h),
+                (f"GQA: {counted(g, 'KV head')}", g, m.n_kv_heads == g and 1 < g < h),
                 ("MQA: one for all", 1, m.n_kv_heads == 1)):
             formula = f"2 · {m.n_layers} layers · {counted(heads, 'KV head')} · d_head {m.d_head} · {rest}"
             size, token = (cache_bytes(m.n_layers, h, heads, m.d_head, n, v, k) for n, k in ((t, b), (1, 1)))
@@ -155,10 +155,10 @@ class CacheCalculator(Explorer):
         if not m.latent:
             notes.append("Latents as if in DeepSeek-V2's proportions: d_c = 4 · d_head, d_r = d_head / 2.")
         if self.n_tokens.value > m.context:
-            notes.append(f"{name} was released for texts of up to {spaced(m.context)} tokens.")
+            notes.append(f"{name} was released for texts of up to {thousands(m.context)} tokens.")
         return cache_sizes.cache_sizes(ways, title, " ".join(notes))
 
 
 def counted(n, thing):
     """How many there are of a thing, in words."""
-    return f"{spaced(n)} {thing}{'' if n == 1 else 's'}"
+    return f"{thousands(n)} {thing}{'' if n == 1 else 's'}"

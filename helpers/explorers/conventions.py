@@ -11,7 +11,7 @@ from helpers.figures.both_ways import both_ways
 from helpers.figures.heads import window, windowed
 from helpers.figures.words import number
 
-STEPS = ("X", "Q", "K", "S", "A", "V", "Z")
+STEPS = ("X", "Q", "K", "S", "mask", "A", "V", "Z")
 WHAT = {"X": "words", "Q": "queries", "K": "keys", "S": "scores", "A": "weights", "V": "values",
         "Z": "what is taken away"}
 
@@ -45,10 +45,11 @@ class RowOrColumn(Reading):
         V, V_c = X @ W_v, W_v_c @ X_c                                       # (n, d_v)    (d_v, n)
         S, S_c = Q @ K.T / math.sqrt(d_k), Q_c.T @ K_c / math.sqrt(d_k)     # (n, n)      (n, n)
         mask = causal_mask(len(X))
+        M, M_c = np.where(mask, S, -np.inf), np.where(mask, S_c, -np.inf)   # (n, n)      (n, n)
         A, A_c = attention_weights(S, mask), attention_weights(S_c, mask)   # (n, n)      (n, n)
         Z, Z_c = A @ V, V_c @ A_c.T                                         # (n, d_v)    (d_v, n)
-        return {"X": (X, X_c), "Q": (Q, Q_c), "K": (K, K_c), "S": (S, S_c), "A": (A, A_c), "V": (V, V_c),
-                "Z": (Z, Z_c)}
+        return {"X": (X, X_c), "Q": (Q, Q_c), "K": (K, K_c), "S": (S, S_c), "mask": (M, M_c),
+                "A": (A, A_c), "V": (V, V_c), "Z": (Z, Z_c)}
 
     def formulas(self, name, n):
         """What is computed, with its shapes, in row and in column form."""
@@ -61,7 +62,8 @@ class RowOrColumn(Reading):
             "X": (f"X: ({n}, {d})", f"X: ({d}, {n})"),
             "S": (f"S = Q Kᵀ / √{d_k}: ({n}, {d_k}) @ ({d_k}, {n}) → ({n}, {n})",
                   f"S = Qᵀ K / √{d_k}: ({n}, {d_k}) @ ({d_k}, {n}) → ({n}, {n})"),
-            "A": (f"A = softmax of each row: ({n}, {n})",) * 2,
+            "mask": (f"S with −∞ where the mask forbids: ({n}, {n})",) * 2,
+            "A": (f"A = softmax of each masked row: ({n}, {n})",) * 2,
             "Z": (f"Z = A V: ({n}, {n}) @ ({n}, {d_k}) → ({n}, {d_k})",
                   f"Z = V Aᵀ: ({d_k}, {n}) @ ({n}, {n}) → ({d_k}, {n})"),
         }[name]
@@ -69,12 +71,18 @@ class RowOrColumn(Reading):
     def picture(self):
         name, i, n = STEPS[self.step.value], self.query.value, len(self.names)
         row, column = self.forms()[name]
-        square, word = name in "SA", f"“{self.names[i]}”"
-        off = number(np.abs(row - (column if square else column.T)).max())
+        square, word = name in ("S", "mask", "A"), f"“{self.names[i]}”"
+        other = column if square else column.T
+        finite = np.isfinite(row) | np.isfinite(other)
+        off = number(np.abs(row[finite] - other[finite]).max())
         if square:
-            title = f"{name}, {WHAT[name]}: the same matrix in both, row for row"
+            title = ("Mask: in both, a row may read up to its own word; the words after become −∞"
+                     if name == "mask" else
+                     f"{name}, {WHAT[name]}: the same matrix in both, row for row")
             note = f"{word} has row {i} on both sides. Largest difference of the two: {off}."
-            if name == "A":
+            if name == "S":
+                note += " Nothing is hidden yet: the mask comes next."
+            elif name == "A":
                 note += " Softmax runs over the keys, along each row, in both: each row adds up to 1."
         else:
             title = f"{name}, {WHAT[name]}: the row of a word on the left is its column on the right"
@@ -91,4 +99,4 @@ class RowOrColumn(Reading):
             row, column = row[:, first:end], column[:, first:end]
         note = f"{note} {windowed(n, first, end)}".strip()
         return both_ways(self.step.value, STEPS, self.names[first:end], i - first, row, column,
-                         self.formulas(name, n), name, title, note, sums)
+                         self.formulas(name, n), "S" if name == "mask" else name, title, note, sums)

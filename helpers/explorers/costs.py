@@ -3,16 +3,16 @@
 from helpers.arrays import count
 from helpers.cost import activation_bytes, crossover, layer_flops
 from helpers.explorers.base import Explorer, choice, pick, slider, written_out
-from helpers.figures.words import number, spaced
+from helpers.figures.words import number, thousands
 from helpers.figures.work_curves import flops_text, percent, work_curves
 from helpers.published_models import PUBLISHED
+from helpers.tiles import N_QUERIES, N_SCORES
 
 OWN = "own sizes"
 MODELS = {name: sizes for name, sizes in PUBLISHED.items() if sizes.d_ff}
 LENGTHS = [2**e for e in range(6, 21)]
 WIDTHS = (256, 512, 768, 1024, 2048, 4096, 8192, 16384)
 HEAD = 64                    # the width of a head to begin with, where sizes are the reader's own
-TILE = 128                   # queries, and keys, in a tile of S
 VALUE = 2                    # bytes a number
 PARTS = ("projections", "MLP", "scores", "weighted sum")
 
@@ -77,32 +77,45 @@ class ContextCost(Explorer):
         sizes = dict(n_kv_heads=kept, d_ff=d_ff, gated=bool(m and m.gated), causal=causal)
         lengths = [length for _, length in self.n.options]
         flops = [layer_flops(at, d_model, h, **sizes) for at in lengths]
-        weights, pairs = ([sum(part[name] for name in names) for part in flops]
-                          for names in (("projections", "MLP"), ("scores", "weighted sum")))
+        curves = {name: [sum(part[of] for of in parts) for part in flops] for name, parts in
+                  ((f"projections{' and MLP' if mlp else ''}: grow with n", PARTS[:2]),
+                   ("scores and weighted sum: grow with n²", PARTS[2:]))}
         overtakes = crossover(d_model, h, **sizes)
         parts = {name: flops[lengths.index(n)][name] for name in PARTS if mlp or name != "MLP"}
-        share = percent(pairs[lengths.index(n)] / sum(parts.values()))
+        share = percent((parts["scores"] + parts["weighted sum"]) / sum(parts.values()))
         whole = activation_bytes(n, d_model, h, kept, bytes_per_value=VALUE)
-        tiles = h * VALUE * (min(n, TILE) ** 2 + 2 * n)
+        tiles = VALUE * tile_numbers(n)
         held = {"K and V": whole["K and V"], "S, formed whole": whole["S"], "S, in tiles": tiles}
-        facts = [("n² overtakes at", f"{spaced(overtakes)} tokens"), ("share of the n² work now", share),
+        facts = [("n² overtakes at", f"{thousands(overtakes)} tokens"), ("share of the n² work now", share),
                  (f"FLOPs of {'the layer' if layers == 1 else f'all {layers} layers'}",
                   flops_text(layers * sum(parts.values()))),
                  ("S in tiles takes", times_less(whole["S"] / tiles))]
-        name = self.model.value if m else f"d_model {spaced(d_model)}"
-        title = f"{name}: at {spaced(n)} tokens n² is {share} of the work, at {spaced(overtakes)} half of it"
-        inner = f"MLP {spaced(d_ff)} wide{', gated' if m and m.gated else ''}" if mlp else "MLP not counted"
+        name = self.model.value if m else f"d_model {thousands(d_model)}"
+        title = (f"{name}: at {thousands(n)} tokens n² is {share} of the work, "
+                 f"at {thousands(overtakes)} half of it")
+        gated = ", gated" if m and m.gated else ""
+        inner = f"MLP {thousands(d_ff)} wide{gated}" if mlp else "MLP not counted"
         own = "" if kept == h else f", {kept} of keys and values"
         note = (f"{h} heads of {d_model // h}{own}; {inner}. Dashed: n now; dotted: where the lines meet. "
-                f"n²: scores and weighted sum. In tiles: {TILE} × {TILE} scores a head at a time and, for "
-                f"each query, a maximum and a sum. {VALUE} bytes a number.")
+                "n²: scores and weighted sum. In tiles, as the course's attention() works on each thread: "
+                f"{N_QUERIES} × {thousands(N_SCORES // N_QUERIES)} scores of one head at a time, at most, "
+                f"and a maximum and a sum for each of these queries. {VALUE} bytes a number. ")
         if m:
-            note += f" Sizes: {m.source}."
-        return work_curves(n, lengths, (weights, pairs), overtakes, parts, held, facts, title, note)
+            note += f"Sizes: {m.source}."
+        else:
+            wide = ", and the MLP is 4 · d_model wide" if mlp else ""
+            note += f"Own sizes: every head has keys and values of its own{wide}."
+        return work_curves(n, lengths, curves, overtakes, parts, held, facts, title, note)
+
+
+def tile_numbers(n):
+    """How many numbers stand for S while a text of n tokens is read in tiles: scores, maxima and sums."""
+    queries = min(n, N_QUERIES)
+    return queries * min(n, N_SCORES // queries) + 2 * queries
 
 
 def times_less(times):
     """How many times less, where it is less."""
     if times <= 1:
         return "no less"
-    return f"{number(times, 1) if times < 10 else spaced(round(times))} times less"
+    return f"{number(times, 1) if times < 10 else thousands(round(times))} times less"

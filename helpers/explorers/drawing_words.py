@@ -8,7 +8,7 @@ from helpers.attention import softmax
 from helpers.explorers.base import Reading, choice, pick, slider
 from helpers.figures.next_word import Line, next_word
 from helpers.figures.style import SHOWN
-from helpers.figures.words import number
+from helpers.figures.words import number, thousands
 from helpers.sampling import next_probabilities
 
 MOST = 1000                  # draws
@@ -42,6 +42,8 @@ class Sampling(Reading):
         button = widgets.Button(description=f"draw {by}", tooltip=f"draw {by} more; at {MOST} it stops")
 
         def draw(_):
+            if self.draws.value == MOST:
+                self.complain(f"{thousands(MOST)} draws are the most. Turn “draws” down, or choose a seed.")
             self.draws.value = min(self.draws.value + by, MOST)
 
         button.on_click(draw)
@@ -85,11 +87,11 @@ class Sampling(Reading):
         p = next_probabilities(logits, T, k, top_p)           # (V,)
         ids = self.drawn(p)
         lines, n_words, kept = self.lines(p, ids), len(p), int((p > 0).sum())
-        first, after = lines[0], f"After “{' '.join(self.trace.tokens[1:][-2:]) or self.trace.tokens[0]}”"
+        first = lines[0]
         was, now = number(first.before), number(first.p)
         goes = f"stays at {now}" if was == now else f"goes from {was} to {now}"
         left = f"all {n_words} words" if kept == n_words else f"{kept} of {n_words} words"
-        title = f"{after}: “{first.word}” {goes}; {left} can be drawn"
+        title = f"{self.after}: “{first.word}” {goes}; {left} can be drawn"
         note = ("Sum so far: what top-p adds up, softmax over the words that top-k leaves. Can be drawn: the "
                 "exact share above, the share of the draws below.")
         if len(ids):

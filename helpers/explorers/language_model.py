@@ -79,8 +79,7 @@ class ModelHeads(Explorer):
         try:
             self.read(change["new"])
         except ValueError as err:
-            self.complaint = f"{err}. The picture still shows the last good text."
-            self.draw()
+            self.complain(f"{err}. The picture still shows the last good text.")
             return
         with self.together():
             self.offer_queries()

@@ -63,9 +63,8 @@ class Heads(Reading):
         before, after = ([word for word, _ in trace.top(TOP)] for trace in (self.everything, self.trace))
         ids = [self.model.vocab.index(word) for word in dict.fromkeys(before + after)]
         predictions = [(self.model.vocab[i], p[i], q[i]) for i in ids]
-        asks = f"After “{' '.join(self.trace.tokens[1:][-2:]) or self.trace.tokens[0]}”"
         if not off:
-            title = f"{asks} the eight heads together expect “{before[0]}”: {number(p[ids[0]])}"
+            title = f"{self.after} the eight heads together expect “{before[0]}”: {number(p[ids[0]])}"
         else:
             was, now = number(p[ids[0]]), number(q[ids[0]])
             falls = f"“{before[0]}” " + (f"stays at {was}" if was == now else f"goes from {was} to {now}")

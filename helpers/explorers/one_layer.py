@@ -25,8 +25,8 @@ class ConcatOrSum(Reading):
             column = int(np.argmax(np.abs(self.parts()[3]).round(6)))
         self.column = slider("column", d_model - 1, column, "the column whose numbers are written out")
         self.left, self.right = stepper(self.column, "◀ column", "column ▶", "column")
-        self.assemble([self.text], [self.layer], [self.column, self.left, self.right], [self.query],
-                      [self.added, self.back, self.on])
+        self.assemble([self.text], [self.layer], [self.query], [self.added, self.back, self.on],
+                      [self.column, self.left, self.right])
 
     def new_text(self):
         self.offer_tokens(self.query)

@@ -159,10 +159,11 @@ def pipeline(steps, title):
 
 
 def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, marks=(), weight=None,
-               largest=None, high=None):
+               largest=None, high=None, outline="ink"):
     """A heat map with its left edge at x, from the sheet's top down; `largest` has the fullest shade.
 
-    high : the height of a row, by default what suits its numbers.
+    high : the height of a row, by default what suits its numbers.  outline : the colour of marks, Q for a
+    query.
     """
     high = high or (ROW if readable or len(M) <= 16 else 14)
     y, across = sheet.top, cell * M.shape[1]
@@ -195,7 +196,7 @@ def draw_cells(sheet, x, M, cell, role, digits=2, readable=True, rows=None, mark
     sheet.rect(x, y, across, high * len(M), stroke=ROLES[role] if role in "QKVA" else "soft", thick=1.5)
     for i, j in marks:
         first, count = (0, M.shape[1]) if j is None else (j, 1)
-        sheet.rect(x + first * cell, y + i * high, cell * count, high, stroke="ink", thick=2.5)
+        sheet.rect(x + first * cell, y + i * high, cell * count, high, stroke=outline, thick=2.5)
     sheet.top = y + high * len(M)
 
 

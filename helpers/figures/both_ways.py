@@ -3,6 +3,7 @@
 Arrays in, a Picture out.
 """
 
+import numpy as np
 
 from helpers.figures.arrays import (
     array_text,
@@ -61,15 +62,15 @@ def both_ways(which, steps, tokens, query, row, column, formulas, role, title, n
         if readable:
             draw_cells(sheet, x, M, cells[c], role, digits, high=high)
         else:
-            largest = 1 if role == "A" else max(abs(rounded(v)) for v in M.flat)
+            largest = 1 if role == "A" else max(abs(rounded(v)) for v in M.flat if np.isfinite(v))
             draw_shades(sheet, x, y, M, cells[c], high, largest, "A" if role == "A" else None)
             sheet.rect(x, y, across, high * len(M), stroke=ROLES[role], thick=1.5)
         if labelled:
             sheet.texts([(x - 8, y + (i + 0.5) * high + 4, shorten(word, side, TEXT))
                          for i, word in enumerate(words)], TEXT, "ink", "end")
-            sheet.rect(x, y + query * high, across, high, stroke="ink", thick=2.5)
+            sheet.rect(x, y + query * high, across, high, stroke="Q", thick=2.5)
         else:
-            sheet.rect(x + query * cells[c], y, cells[c], high * len(M), stroke="ink", thick=2.5)
+            sheet.rect(x + query * cells[c], y, cells[c], high * len(M), stroke="Q", thick=2.5)
         if sums is not None:
             edge = x + across + SUMS - 4
             sheet.text(edge, y - 7, "row sum", SMALL, "soft", "end")

@@ -6,7 +6,7 @@ Numbers in, a Picture out.
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
-from helpers.figures.words import number, spaced, table, width
+from helpers.figures.words import number, table, thousands, width
 
 HIGH, BAR = 58, 18                       # px: one way to keep, and its bar
 
@@ -32,11 +32,11 @@ def cache_sizes(ways, title, note=""):
         sheet.text(x + long + 8, y + 18, size_text(size), TEXT, weight="bold")
         times = "" if size == most else f", {number(most / size, 1)} times less"
         sheet.text(WIDTH - PAD, y + 18, f"{size_text(token)} a token{times}", SMALL, "soft", "end")
-        sheet.text(x, y + 40, f"{formula} = {spaced(size)} bytes", SMALL)
+        sheet.text(x, y + 40, f"{formula} = {thousands(size)} bytes", SMALL)
     sheet.top += len(ways) * HIGH - 4
     sheet.note(note)
     body = [[name + (" (published so)" if published else ""), size_text(size), size_text(token),
-             number(most / size, 1), f"{formula} = {spaced(size)} bytes"]
+             number(most / size, 1), f"{formula} = {thousands(size)} bytes"]
             for name, formula, size, token, published in ways]
     header = ["kept", "bytes", "a token", "times less", "formula"]
     return Picture(title, f"{title}\n{table(body, header)}\n{note}", sheet.finish())

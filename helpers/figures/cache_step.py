@@ -6,7 +6,7 @@ Numbers in, a Picture out.
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, LABEL, PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
-from helpers.figures.words import shorten, spaced, table
+from helpers.figures.words import shorten, table, thousands
 
 LINE, BOX = 25, 58                              # px: a row of K and V, the box of a key or a value
 LOOKS = {"new": ("positive", 0.6), "again": ("negative", 0.5), "kept": ("none", 1)}
@@ -47,13 +47,13 @@ def cache_step(rows, written, step, work, so_far, kept_bytes, title, note=""):
     bottom = draw_steps(sheet, right, bottom + 12, step, work)
     sheet.top = max(y, bottom)
     sheet.note(" ".join(filter(None, ["A multiply-add: one product of two numbers, added to a sum.", note])))
-    counters = [["multiply-adds in this step", *map(spaced, work[step - 1] if step else (0, 0))],
-                ["multiply-adds so far", *map(spaced, so_far)],
-                ["bytes kept for the next step", *map(spaced, kept_bytes)]]
+    counters = [["multiply-adds in this step", *map(thousands, work[step - 1] if step else (0, 0))],
+                ["multiply-adds so far", *map(thousands, so_far)],
+                ["bytes kept for the next step", *map(thousands, kept_bytes)]]
     body = [[word, *states] for word, *states in rows]
     text = [title, table(body, ["row of K and V", *MODES]) if rows else "", written and f"written: {written}",
             table(counters, ["", *MODES]),
-            table([[i + 1, *map(spaced, both)] for i, both in enumerate(work)], ["step", *MODES]), note]
+            table([[i + 1, *map(thousands, both)] for i, both in enumerate(work)], ["step", *MODES]), note]
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
 
 
@@ -68,7 +68,7 @@ def draw_counters(sheet, x, top, step_work, so_far, kept_bytes):
             sheet.text(x, y + 12, MODES[c], SMALL, "soft")
             long = round(value / (max(pair) or 1) * (room - 96 - 84))
             sheet.rect(x + 96, y + 2, long, 12, ("positive", "negative")[c], radius=2)
-            sheet.text(x + 96 + long + 6, y + 12, spaced(value), CELL)
+            sheet.text(x + 96 + long + 6, y + 12, thousands(value), CELL)
         top += TEXT + 7 + 2 * 18 + 9
     return top
 

@@ -14,7 +14,7 @@ from helpers.figures.style import PAD, ROW, SMALL, TEXT
 from helpers.figures.svg import Sheet, px
 from helpers.figures.words import SUPERSCRIPTS, number, numbered, rounded, short_number, shorten, table, width
 
-COLOURS = ("K", "Q", "V", "A", "positive", "negative")
+COLOURS = ("head0", "head1", "head2", "head3", "soft", "ink")     # no role has them
 DASHES = (None, "7 4", "2 3", "10 3 2 3", "14 5", "1 5")
 MARK = 4.5                                   # half the size of a mark
 CHART_TEXT, LABEL_MOST = 12, 140             # px: labels in a plot
@@ -237,6 +237,20 @@ def mark(sheet, x, y, kind):
         sheet.path(shape, colour)
     else:
         sheet.path(shape, stroke=colour, thick=2)
+
+
+def panels(sheet, facts):
+    """Numbers that matter, in a row of boxes: facts are (name, value) or (name, value, small print)."""
+    gap = 8
+    wide = (sheet.width - 2 * PAD + gap) / len(facts)
+    for i, (name, value, *beside) in enumerate(facts):
+        x = sheet.left + i * wide
+        sheet.rect(x, sheet.top, wide - gap, 50, "panel", radius=6)
+        sheet.text(x + 10, sheet.top + 18, name, SMALL, "soft")
+        sheet.text(x + 10, sheet.top + 40, value, TEXT + 2, weight="bold")
+        for words in beside:
+            sheet.text(x + 18 + width(value, TEXT + 2), sheet.top + 40, words, SMALL, "soft")
+    sheet.top += 64
 
 
 def spot(x, y, long, taken, axes):

@@ -39,7 +39,7 @@ def similarity(tokens, query, dots, scaled, weights, d_k):
         sheet.text(x, sheet.top + TEXT, name, TEXT, colour, weight="bold")
         sheet.text(x + width(name, TEXT) + 12, sheet.top + TEXT, what, SMALL, "soft")
     top, row = sheet.top + TEXT + 10, line_height(words)
-    sheet.rect(sheet.left - 6, top + query * row, WIDTH - 2 * PAD + 12, row, "panel", radius=4)
+    sheet.rect(sheet.left - 6, top + query * row, WIDTH - 2 * PAD + 12, row, "panel", 1, "Q", 1.5, radius=4)
     for j, word in enumerate(words):
         sheet.text(sheet.left, top + (j + 0.5) * row + 5, shorten(word, LABEL, TEXT),
                    colour="ink" if readable[j] else "soft", weight="bold" if j == best else None)
@@ -91,6 +91,7 @@ def value_reading(tokens, query, weights, parts, z):
         sheet.text(x - alpha / 2 - 4, middle, told[j], CELL, ink, "middle")
     sheet.text(sheet.left, top + (query + 0.5) * row + 4, "query", SMALL, "Q", weight="bold")
     draw_cells(sheet, x, all_rows[:-1], cell, "V", 2, readable, largest=fullest, high=row)
+    sheet.rect(sheet.left - 6, top + query * row, x - sheet.left + d_v * cell + 6, row, stroke="Q", thick=1.5)
     y = sheet.top = sheet.top + 8
     sheet.text(x - alpha - 8, y + 17, "sum = z", TEXT, "ink", "end", "bold")
     sheet.text(x - alpha / 2 - 4, y + 17, number(sum(weights)), CELL, "ink", "middle", "bold")
@@ -125,7 +126,7 @@ def step(which, tokens, query, M, title, formula, columns=None, sums=None, role=
         sheet.text(after, sheet.top + SMALL, "row sum", SMALL, "soft", "middle")
     write_columns(sheet, x, columns, cell)
     top = sheet.top
-    draw_cells(sheet, x, M, cell, role, 2, readable, words, [(query, None)])
+    draw_cells(sheet, x, M, cell, role, 2, readable, words, [(query, None)], outline="Q")
     if sums is not None:
         sheet.texts([(after, top + i * ROW + 17, number(total)) for i, total in enumerate(sums)], CELL, "A",
                     weight="bold")

@@ -44,8 +44,8 @@ def mask_ways(tokens, query, ways, chosen, title, note=""):
         draw_shades(sheet, x, y, A, cell, LINE, 1, "A")
         sheet.rect(x, y, wide, LINE * len(rows), stroke="ink" if here else "line", thick=2.5 if here else 1)
         stairs = "".join(f"H{px(x + k * cell)}v{LINE}" for k in visible)
-        sheet.path(f"M{px(x + visible[0] * cell)} {px(y)}{stairs}", stroke="Q", thick=1.2, dash="3 2")
-        sheet.rect(x, y + at * LINE, wide, LINE, stroke="ink", thick=1.2)
+        sheet.path(f"M{px(x + visible[0] * cell)} {px(y)}{stairs}", stroke="soft", thick=1.2, dash="3 2")
+        sheet.rect(x, y + at * LINE, wide, LINE, stroke="Q", thick=1.5)
         totals = [(x + wide + SUMS, y + i * LINE + 12, number(total)) for i, total in enumerate(sums[name])]
         sheet.texts(totals, SMALL, "ink", "end")
     sheet.top = y + LINE * len(rows) + 26
@@ -76,8 +76,8 @@ def draw_row(sheet, names, rows, totals, columns, visible, chosen):
     sheet.texts([(x + cell * len(columns) + 58, top + (i + 0.5) * high + 4, number(total))
                  for i, total in enumerate(totals)], CELL, "ink", "end", "bold")
     if visible < len(columns):
-        sheet.line(x + visible * cell, top - 4, x + visible * cell, sheet.top + 18, "Q", 1.6, "3 2")
-        sheet.text(x + visible * cell + 6, sheet.top + 15, "must not be read", SMALL, "Q")
+        sheet.line(x + visible * cell, top - 4, x + visible * cell, sheet.top + 18, "soft", 1.6, "3 2")
+        sheet.text(x + visible * cell + 6, sheet.top + 15, "must not be read", SMALL, "soft")
     sheet.top += 20
 
 

@@ -52,7 +52,7 @@ def model_heads(names, patterns, scores, score, meaning, n_asked, chosen, query,
     cell, readable = cell_size([large], 2, room, columns)
     write_columns(sheet, sheet.left + side, columns, cell)
     draw_cells(sheet, sheet.left + side, large, cell, "A", 2, readable, names[first:end],
-               [(query - first, None)])
+               [(query - first, None)], outline="Q")
     bottom = draw_predictions(sheet, WIDTH - PAD - WORDS, top, predictions, off)
     sheet.top = max(sheet.top, bottom) + 4
     parts = "� is part of a character. " * any("\ufffd" in name for name in names)

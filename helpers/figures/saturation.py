@@ -5,7 +5,7 @@ Numbers in, a Picture out.
 
 import math
 
-from helpers.figures.charts import COLOURS, DASHES, Axes, level_bars, mark
+from helpers.figures.charts import COLOURS, DASHES, Axes, level_bars, mark, panels
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet, px
@@ -26,13 +26,8 @@ def saturation(raw, entering, weights, facts, widths, now, curves, chosen, title
     n_keys = len(raw)
     sheet = Sheet(title, f"Bars for {n_keys} keys: raw score, what softmax gets, weight. Below, two plots "
                          "over d_k, each with a curve for divided scores, one for the others.", WIDTH)
+    panels(sheet, facts)
     left, top = sheet.left, sheet.top
-    wide = (WIDTH - 2 * PAD) / len(facts)
-    for i, (name, value) in enumerate(facts):
-        sheet.rect(left + i * wide, top, wide - 8, 50, "panel", radius=6)
-        sheet.text(left + i * wide + 10, top + 18, name, SMALL, "soft")
-        sheet.text(left + i * wide + 10, top + 40, value, TEXT + 2, weight="bold")
-    top += 68
     side, gap = 52, 26
     room = (WIDTH - 2 * PAD - side - 2 * gap) / 3
     starts = [left + side + c * (room + gap) for c in range(3)]

@@ -1,6 +1,8 @@
 """Colours and sizes of every picture, in one place.
 
-Q, K, V and A have a colour each, positive and negative numbers another. The four and orange come from the
+Q, K, V and A have a colour each, positive and negative numbers another; what Q's colour outlines is the
+query. Where all numbers are positive, positive is also what is meant and negative what it is compared with.
+Heads, curves and groups have colours of their own. The four of Q, K, V and A and orange come from the
 palette of Okabe and Ito (2008), darkened or lightened until text in them reads well on the theme's
 background; negative is a cool grey, so that the pair differs in the direction that every kind of colour
 vision keeps. A colour never stands alone: names, numbers, signs and outlines say the same.
@@ -18,7 +20,7 @@ LIGHT = {
     "A": "#99417c",           # reddish purple
     "positive": "#e69f00",    # orange
     "negative": "#6c8194",    # cool grey
-    "head0": "#4a3fb0",       # indigo: heads, where they have to be told apart
+    "head0": "#4a3fb0",       # indigo: heads, curves, groups, where they have to be told apart
     "head1": "#8a5200",       # brown
     "head2": "#006d77",       # petrol
     "head3": "#b0265e",       # crimson

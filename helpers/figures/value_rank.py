@@ -1,6 +1,6 @@
 """A head's value map cut to rank r, behind an explorer: `value_rank`. Arrays in, a Picture out."""
 
-from helpers.figures.charts import COLOURS, DASHES, Axes, mark
+from helpers.figures.charts import COLOURS, DASHES, Axes, mark, panels
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet, px
@@ -18,20 +18,13 @@ def value_rank(r, strengths, errors, counts, curves, title, note=""):
     d_v = len(strengths)
     sheet = Sheet(title, f"Left {d_v} bars, the first {r} filled. Right the loss at each rank, two curves, "
                          f"a line at rank {r}.", WIDTH)
-    top, left = sheet.top, sheet.left
     saved = 1 - counts[r] / counts[d_v]
     facts = [("error of the value map", number(errors[r]), "of its size"),
              ("numbers in its two matrices", str(counts[r]), f"of {counts[d_v]}: {saved:.0%} saved"),
              *((f"loss, {name}", number(curve[r], 3), f"uncut {number(curve[d_v], 3)}")
                for name, curve in curves.items())]
-    wide = (WIDTH - 2 * PAD) / len(facts)
-    for i, (name, value, beside) in enumerate(facts):
-        x = left + i * wide
-        sheet.rect(x, top, wide - 8, 52, "panel", radius=6)
-        sheet.text(x + 10, top + 18, name, SMALL, "soft")
-        sheet.text(x + 10, top + 41, value, TEXT + 4, weight="bold")
-        sheet.text(x + 78, top + 41, beside, SMALL, "soft")
-    top += 76
+    panels(sheet, facts)
+    top, left = sheet.top + TEXT, sheet.left
     sheet.text(left, top, "singular values of W_v W_o", TEXT, weight="bold")
     slot, base = BARS / d_v, top + 20 + HIGH
     for k, strength in enumerate(strengths):

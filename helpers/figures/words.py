@@ -33,15 +33,24 @@ def short_number(x):
     """`x` in as many digits as it needs, at most four that count: for axes."""
     x = float(f"{float(x):.4g}")
     if 1000 <= abs(x) < 1e6:
-        text = f"{abs(x):,.0f}".replace(",", " ")
+        text = f"{abs(x):,.0f}"
     else:
         text = f"{abs(x):.4g}".replace("e+0", "e").replace("e-0", "e−").replace("e+", "e")
     return "−" + text if x < 0 else text
 
 
-def spaced(n):
-    """The whole number `n` with a space between thousands."""
-    return f"{n:,}".replace(",", "\u00a0")
+def thousands(n):
+    """The whole number `n` with a comma between thousands, as Python and the notebooks write it."""
+    return f"{n:,}"
+
+
+def ending(words, most=32):
+    """The text of `words`, or its last ones after an ellipsis, in about `most` characters."""
+    words = list(words)
+    first = 0
+    while first < len(words) - 1 and (len(" ".join(words[first:])) > most or first and words[first] == "."):
+        first += 1
+    return "… " * (first > 0) + " ".join(words[first:])
 
 
 def width(text, size):

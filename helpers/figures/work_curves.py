@@ -3,38 +3,32 @@
 import math
 
 from helpers.figures.cache_sizes import size_text
-from helpers.figures.charts import COLOURS, DASHES, Axes, mark
+from helpers.figures.charts import COLOURS, DASHES, Axes, mark, panels
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet, px
-from helpers.figures.words import SUPERSCRIPTS, number, spaced, table, width
+from helpers.figures.words import SUPERSCRIPTS, number, table, thousands, width
 
 HIGH, RIGHT = 262, 330                    # px: height of the plot, and the room for the bars beside it
 PAIRED = ("scores", "weighted sum", "S, formed whole")            # what grows with n²
-NAMES = ("weights: grows with n", "pairs: grows with n²")
 
 
 def work_curves(n, lengths, curves, overtakes, parts, held, facts, title, note=""):
     """FLOPs of a layer against the length of the text, and, at length n, by part, with the bytes beside them.
 
-    lengths : (m,) rising, curves : two lists (m,), the work that grows with n and that with n²,
+    lengths : (m,) rising, curves : {name: (m,)}, the work that grows with n and that with n²,
     overtakes : the length from which on the second is larger, parts : {name: FLOPs at n},
     held : {name: bytes at n}, facts : [(name, value), …], a panel each.
     """
     sheet = Sheet(title, f"Two lines on logarithmic scales, FLOPs of a layer against n; n = {n} and their "
                          "crossing are marked. Beside them bars for each part of the work and for bytes.",
                   WIDTH)
-    left, top = sheet.left, sheet.top
-    wide = (WIDTH - 2 * PAD) / len(facts)
-    for i, (name, value) in enumerate(facts):
-        sheet.rect(left + i * wide, top, wide - 8, 50, "panel", radius=6)
-        sheet.text(left + i * wide + 10, top + 18, name, SMALL, "soft")
-        sheet.text(left + i * wide + 10, top + 40, value, TEXT + 2, weight="bold")
-    top = sheet.top = top + 62
+    panels(sheet, facts)
+    top = sheet.top
     draw_curves(sheet, n, lengths, curves, overtakes)
     bottom = sheet.top
     x = WIDTH - PAD - RIGHT
-    y = draw_bars(sheet, x, top, f"FLOPs of one layer, n = {spaced(n)}", parts, flops_text, share=True)
+    y = draw_bars(sheet, x, top, f"FLOPs of one layer, n = {thousands(n)}", parts, flops_text, share=True)
     y = draw_bars(sheet, x, y + 14, "bytes of one layer", held, size_text)
     sheet.top = max(bottom, y)
     sheet.note(note)
@@ -43,17 +37,17 @@ def work_curves(n, lengths, curves, overtakes, parts, held, facts, title, note="
             table([[name, flops_text(value), percent(value / total)] for name, value in parts.items()],
                   [f"one layer, n = {n}", "FLOPs", "share"]),
             table([[name, size_text(value)] for name, value in held.items()], ["held", "bytes"]),
-            table([[spaced(at) + (" (now)" if at == n else ""), *map(flops_text, both)]
-                   for at, *both in zip(lengths, *curves, strict=True)], ["n", *NAMES]), note]
+            table([[thousands(at) + (" (now)" if at == n else ""), *map(flops_text, both)]
+                   for at, *both in zip(lengths, *curves.values(), strict=True)], ["n", *curves]), note]
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
 
 
 def draw_curves(sheet, n, lengths, curves, overtakes):
     """Both curves with the lengths that matter marked."""
-    everything = [v for curve in curves for v in curve]
+    everything = [v for curve in curves.values() for v in curve]
     axes = Axes(sheet, WIDTH - 2 * PAD - RIGHT - 76 - 26, HIGH, (lengths[0], lengths[-1]),
                 (min(everything) / 2, max(everything) * 2), "n, tokens", "FLOPs of one layer", True, True)
-    for i, curve in enumerate(curves):
+    for i, curve in enumerate(curves.values()):
         dots = [(axes.x(a), axes.y(b)) for a, b in zip(lengths, curve, strict=True)]
         sheet.path("M" + "L".join(f"{px(a)} {px(b)}" for a, b in dots), stroke=COLOURS[i], thick=2.2,
                    dash=DASHES[i])
@@ -64,9 +58,10 @@ def draw_curves(sheet, n, lengths, curves, overtakes):
         x = axes.x(overtakes)
         sheet.line(x, axes.top, x, axes.top + axes.high, "soft", 1.5, "2 3")
     sheet.line(axes.x(n), axes.top, axes.x(n), axes.top + axes.high, "ink", 1.5, "4 3")
-    x, y = axes.left + axes.wide - 192, axes.top + axes.high - 46         # of the key; no line comes there
-    sheet.rect(x, y, 186, 42, "surface")
-    for i, name in enumerate(NAMES):
+    wide = max(width(name, SMALL) for name in curves) + 46
+    x, y = axes.left + axes.wide - wide - 6, axes.top + axes.high - 46    # of the key; no line comes there
+    sheet.rect(x, y, wide, 42, "surface")
+    for i, name in enumerate(curves):
         middle = y + 13 + i * 19
         sheet.line(x + 6, middle, x + 32, middle, COLOURS[i], 2.2, DASHES[i])
         sheet.text(x + 40, middle + 4, name, SMALL)
@@ -91,7 +86,7 @@ def draw_bars(sheet, x, top, head, values, written, share=False):
 def flops_text(x):
     """A count of FLOPs as digits times a power of ten."""
     if x < 1e6:
-        return spaced(x)
+        return thousands(x)
     power = math.floor(math.log10(x))
     digits = number(x / 10**power, 2)
     if digits == "10.00":
@@ -100,5 +95,6 @@ def flops_text(x):
 
 
 def percent(share):
-    """A share of a whole as percent, with a digit behind the point where it is small."""
-    return f"{number(100 * share, 0 if share >= 0.1 else 1)} %"
+    """A share of a whole as percent, with a digit behind the point where it is small, or almost the whole."""
+    text = f"{number(100 * share, 0 if 0.1 <= share < 0.99 or share == 1 else 1)} %"
+    return "over 99.9 %" if text == "100.0 %" else text
