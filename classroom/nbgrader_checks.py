@@ -15,6 +15,25 @@ from classroom import submissions
 from classroom.sandbox import ROOT, Sandbox
 
 
+class Marks(NbGraderPreprocessor):
+    """Puts nbgrader's own marks in order, before anything reads them.
+
+    Of cells that are there twice the first keeps its mark, and a mark that was changed is as it was before:
+    otherwise nbgrader ends, and nobody who comes after is graded.
+    """
+
+    def preprocess(self, nb, resources):
+        known = marks(f"{resources['nbgrader']['notebook']}.ipynb")
+        seen = set()
+        for cell in nb.cells:
+            name = name_of(cell)
+            cell.metadata.pop("nbgrader", None)
+            if name in known and name not in seen and cell.cell_type == "code":
+                cell.metadata["nbgrader"] = nbformat.from_dict(known[name])
+                seen.add(name)
+        return nb, resources
+
+
 class Checks(NbGraderPreprocessor):
     """Stands in nbgrader_config.py in the place of nbgrader's own Execute."""
 
@@ -40,7 +59,9 @@ class Checks(NbGraderPreprocessor):
 
 
 def name_of(cell):
-    return cell.metadata.get("nbgrader", {}).get("grade_id") or cell.get("id", "")
+    """The name under which nbgrader knows a cell."""
+    mark = cell.metadata.get("nbgrader")
+    return str(isinstance(mark, dict) and mark.get("grade_id") or cell.get("id", ""))
 
 
 def outputs(verdict):
@@ -62,7 +83,16 @@ def sandbox():
 
 
 @cache
+def solution(file):
+    return nbformat.read(ROOT / "solutions" / file, as_version=4)
+
+
+def marks(file):
+    """{name: nbgrader's mark} of the cells of a solution notebook."""
+    cells = [cell for cell in solution(file).cells if "nbgrader" in cell.metadata]
+    return {name_of(cell): cell.metadata["nbgrader"] for cell in cells}
+
+
 def check_cells(file):
     """The check cells of a solution notebook, as they are added where a learner has deleted them."""
-    notebook = nbformat.read(ROOT / "solutions" / file, as_version=4)
-    return [cell for cell in notebook.cells if utils.is_grade(cell)]
+    return [cell for cell in solution(file).cells if utils.is_grade(cell)]

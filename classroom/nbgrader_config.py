@@ -13,6 +13,15 @@ c = get_config()  # noqa: F821  (nbgrader defines it)
 # The stub of the exercises in exercises/, so that both ways to hand out give the same notebook.
 c.ClearSolutions.code_stub = {"python": "raise NotImplementedError  # your code here"}
 
+# What learners have done to nbgrader's own marks must not end the run, as with its DeduplicateIds it does.
+c.Autograde.sanitize_preprocessors = [
+    "nbgrader.preprocessors.ClearOutput",
+    "classroom.nbgrader_checks.Marks",
+    "nbgrader.preprocessors.OverwriteKernelspec",
+    "nbgrader.preprocessors.OverwriteCells",
+    "nbgrader.preprocessors.CheckCellMetadata",
+]
+
 # Submissions are judged in a sandbox (see nbgrader_checks.py), not run in a kernel beside the checks.
 c.Autograde.autograde_preprocessors = [
     "classroom.nbgrader_checks.Checks",

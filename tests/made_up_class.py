@@ -139,6 +139,16 @@ def checks_changed(notebook):
             cell.source = "print('passed')"
 
 
+def marks_changed(notebook):
+    """What a notebook may look like that has been through other programs."""
+    cell_of(notebook, "scores", "check").metadata["nbgrader"] = {}
+    cell_of(notebook, "scores").metadata.pop("nbgrader")
+    cell_of(notebook, "softmax", "check").metadata["nbgrader"].update(points=100, schema_version=1)
+    cell_of(notebook, "causal_mask").metadata["nbgrader"]["grade_id"] = "softmax-check"
+    cell_of(notebook, "softmax", "hints").metadata["nbgrader"] = "hello"
+
+
+learner("other-marks", change=marks_changed)
 learner("unfinished", dict.fromkeys(NAMES[2:]), dict.fromkeys(NAMES[2:], "not written"))
 learner("untouched", dict.fromkeys(NAMES), dict.fromkeys(NAMES, "not written"))
 learner("endless-function", {"softmax": LOOP}, FAIL, says="does not come to an end")
