@@ -25,7 +25,8 @@ every_explorer = pytest.mark.parametrize("explorer", NAMES, indirect=True)
 
 def controls_of(explorer):
     rows = [child for child in explorer.box.children if "sa-controls" in child._dom_classes]
-    return [control for row in rows for control in row.children]
+    inside = [child for row in rows for child in row.children]
+    return [control for child in inside for control in getattr(child, "children", [child])]
 
 
 def spots(control):

@@ -32,6 +32,7 @@ CSS = live_css() + """
 .sa-controls .noUi-handle::after{content:"";visibility:visible;position:absolute;inset:-1px;
 width:auto;height:auto;border:2px solid var(--sa-K);border-radius:50%;background:var(--sa-surface);
 cursor:pointer}
+.sa-pair{align-items:center;gap:2px 18px;overflow:visible}
 .sa-entry{width:auto!important;margin:2px}
 .sa-entry input{width:80px!important;flex:none!important}
 .sa-entry select{width:auto!important;flex:none!important;appearance:auto;background-image:none!important}
@@ -52,7 +53,7 @@ overflow-wrap:anywhere}
 """
 
 
-HINT = '<p class="sa-hint">Little room here: close the side bar (Ctrl + B), or widen the window.</p>'
+HINT = '<p class="sa-hint">Little room: close the side bar (Ctrl + B, ⌘ B) or widen the window.</p>'
 
 
 class Explorer:
@@ -78,8 +79,8 @@ class Explorer:
             for control in row:
                 if hasattr(control, "value") and not isinstance(control, widgets.Play):
                     control.observe(self.changed, "value")
-            shown = [self.with_entry(c) if c in self.sliders else [c] for c in row]
-            lines.append(widgets.HBox(sum(shown, [])).add_class("sa-controls"))
+            shown = [self.with_entry(c) if c in self.sliders else c for c in row]
+            lines.append(widgets.HBox(shown).add_class("sa-controls"))
         style = widgets.HTML(f"<style>{CSS}</style>", layout=widgets.Layout(display="none"))
         self.box = widgets.VBox([style, *lines[:-1], self.canvas, lines[-1], self.words]).add_class("sa")
         self.draw()
@@ -98,7 +99,7 @@ class Explorer:
         for trait in same:
             widgets.link((control, trait), (entry, trait))
         self.entries.append(entry.add_class("sa-entry"))
-        return [entry, control]
+        return widgets.HBox([entry, control]).add_class("sa-pair")
 
     def picture(self):
         """The Picture of the state the controls are in."""

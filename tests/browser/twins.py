@@ -20,6 +20,7 @@ END = {0: "the first", -1: "the last"}
 SLIDERS = (widgets.IntSlider, widgets.SelectionSlider)
 TEXTS = ("", "x" * 300, "anna loves aples", READABLE, "i love you")
 
+CONTROLS = ".sa-controls > :not(.sa-pair), .sa-pair > *"                  # a slider and its entry are a pair
 STATE = """explorer => {
     const shown = control => {
         const has = name => control.classList.contains(name), find = what => control.querySelector(what);
@@ -37,9 +38,9 @@ STATE = """explorer => {
     return {
         words: words.filter(word => word), status: texts('[role=status]'), alert: texts('[role=alert]'),
         text: texts('pre'),
-        controls: [...explorer.querySelectorAll('.sa-controls')].flatMap(row => [...row.children].map(shown)),
+        controls: [...explorer.querySelectorAll('CONTROLS')].map(shown),
     };
-}"""
+}""".replace("CONTROLS", CONTROLS)
 SAME = f"([explorer, expected]) => JSON.stringify(({STATE})(explorer)) === expected"
 
 
@@ -74,7 +75,8 @@ def twin_of(call, shown):
 def controls_of(explorer):
     """The controls in the order in which they stand on the page."""
     rows = [child for child in explorer.box.children if "sa-controls" in child._dom_classes]
-    return [control for row in rows for control in row.children]
+    inside = [child for row in rows for child in row.children]
+    return [control for child in inside for control in getattr(child, "children", [child])]
 
 
 class Pair:
@@ -116,7 +118,7 @@ class Pair:
 
     def on_page(self, control):
         """Where the control stands on the page."""
-        return self.live.locator(".sa-controls > *").nth(controls_of(self.twin).index(control))
+        return self.live.locator(CONTROLS).nth(controls_of(self.twin).index(control))
 
     def acts(self):
         """(what is done, the doing on the page, the same in Python), every control least and greatest."""
