@@ -8,6 +8,7 @@ from helpers.checks.submission import answer_cell, exercises_in
 from helpers.exercise_notebooks import fresh_exercises
 
 KEPT = "before-grading"  # a folder beside the learners' where `grade` keeps what has been changed meanwhile
+NOT_HANDED_IN = {".ipynb_checkpoints", "notebooks", "solutions"}  # in a whole folder of the course
 LARGEST = 30_000_000  # bytes of a notebook that is read
 NUMBERS = tuple(dict.fromkeys(exercise.notebook for exercise in EXERCISES))
 
@@ -36,6 +37,7 @@ class Course:
 
     imports: dict  # number -> the cell that imports, [id, source]
     own: frozenset  # sources of cells that are the course's and need not run
+    to_read: frozenset  # sources of cells of the notebooks to read, which nobody has to hand in
     points: dict  # exercise -> points
     stems: dict  # file name without .ipynb -> number
 
@@ -54,7 +56,12 @@ def course(root):
                 imports[number] = [cell.id, cell.source]
             if cell.cell_type == "code" and not cell.id.endswith("-answer"):
                 own.add(cell.source.strip())
-    return Course(imports, frozenset(own), points, stems)
+    to_read = {
+        source.strip()
+        for path in sorted((root / "notebooks").glob("*.ipynb"))
+        for _, source in code_cells(path.read_text(encoding="utf-8"))
+    }
+    return Course(imports, frozenset(own), frozenset(to_read - own), points, stems)
 
 
 def exercise_of(cell_id):
@@ -74,7 +81,7 @@ def read_folder(folder, course):
         if path.name.startswith(".") or path.name == KEPT:
             continue
         if path.is_dir():
-            files = [file for file in sorted(path.rglob("*.ipynb")) if ".ipynb_checkpoints" not in file.parts]
+            files = [file for file in sorted(path.rglob("*.ipynb")) if NOT_HANDED_IN.isdisjoint(file.parts)]
             submission = found.setdefault(path.name, Submission(path.name))
             for file in sorted(files, key=modified):
                 add(submission, file, file.relative_to(path).as_posix(), course)
@@ -122,7 +129,7 @@ def add(submission, path, name, course):
     if notebook:
         submission.notebooks.append(notebook)
     else:
-        submission.remarks.append(f"{name} holds none of the exercises.")
+        submission.remarks.append(f"{name} holds none of the exercises, or is a notebook to read.")
 
 
 def code_cells(text):
@@ -141,6 +148,8 @@ def sorted_out(name, cells, course):
 
     The course's own cells are left out, but for the imports, which come first even where they were deleted.
     """
+    if 2 * sum(source.strip() in course.to_read for _, source in cells) > len(cells):
+        return None
     number = next((number for stem, number in course.stems.items() if stem in name), None)
     numbers = [number] if number else numbers_in(cells)
     if not numbers:

@@ -2,12 +2,16 @@
 
 import csv
 import html
+import json
 from pathlib import Path
 
 import made_up_class
 import pytest
 
 from classroom import grade, page, submissions
+from classroom.guard import Guard
+from classroom.sandbox import Sandbox
+from helpers.checks.exercises import EXERCISES
 
 ROOT = Path(__file__).resolve().parents[1]
 COURSE = submissions.course(ROOT)
@@ -64,3 +68,106 @@ def test_the_table_has_a_row_a_learner_and_points(whole_class):
     assert by_name["right-1"]["points"] == by_name["right-1"]["of"] == "12"
     assert by_name["unfinished"]["points"] == "2" and by_name["unfinished"]["3.1 scores"] == "1"
     assert by_name["endless-function"]["3.3 softmax: what"].startswith("wrong: The function does not come")
+
+
+# How submissions are found
+
+
+def put(folder, name, text):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+RIGHT = LEARNERS["right-0"][0]
+EMPTY = LEARNERS["untouched"][0]
+
+
+def test_folders_files_and_whole_courses_are_all_found(tmp_path):
+    to_read = (ROOT / "notebooks" / made_up_class.FILE).read_text(encoding="utf-8")
+    put(tmp_path, "anna/03_single_head_attention.ipynb", RIGHT)
+    put(tmp_path, f"ben/course/exercises/{made_up_class.FILE}", RIGHT)
+    put(tmp_path, f"ben/course/notebooks/{made_up_class.FILE}", to_read)
+    put(tmp_path, f"ben/course/exercises/.ipynb_checkpoints/{made_up_class.FILE}", EMPTY)
+    put(tmp_path, "carla_03_single_head_attention.ipynb", RIGHT)
+    put(tmp_path, "dan.ipynb", RIGHT)                                           # no telling name
+    put(tmp_path, f"eva/{made_up_class.FILE}", to_read)                         # the wrong one
+    put(tmp_path, "finn/note.txt", "I am ill")
+    put(tmp_path, "grades.csv", "learner")
+    put(tmp_path, "gina.zip", "PK")
+    put(tmp_path, f"{submissions.KEPT}/anna/03_single_head_attention.ipynb", EMPTY)
+    found, others = submissions.read_folder(tmp_path, COURSE)
+    assert [s.learner for s in found] == ["anna", "ben", "carla", "dan", "eva", "finn"]
+    assert [len(s.notebooks) for s in found] == [1, 1, 1, 1, 0, 0]
+    assert all(s.numbers == {"03"} for s in found[:4])
+    assert "a notebook to read" in found[4].remarks[0] and "holds no notebook" in found[5].remarks[0]
+    assert len(others) == 1 and "gina.zip" in others[0]
+
+
+def test_a_cell_copied_out_of_the_notebook_to_read_is_no_fault():
+    cells = submissions.code_cells(RIGHT) + [["", next(iter(COURSE.to_read))]]
+    assert submissions.sorted_out(made_up_class.FILE, cells, COURSE)
+
+
+def test_points_are_those_of_all_exercises():
+    assert set(COURSE.points) == {exercise.name for exercise in EXERCISES}
+
+
+DAMAGED = ["{}", "[]", "null", '{"cells": 3}', '{"cells": [3]}', '{"cells": [{}]}', "\0", ""]
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_notebook_is_a_sentence(tmp_path, text):
+    put(tmp_path, f"anna/{made_up_class.FILE}", text)
+    (found,), _ = submissions.read_folder(tmp_path, COURSE)
+    assert not found.notebooks and "could not be read" in found.remarks[0]
+
+
+def test_a_folder_without_submissions_is_refused(tmp_path, capsys):
+    assert grade.main([str(tmp_path)]) == 1 and "There are no notebooks" in capsys.readouterr().err
+    assert grade.main([str(tmp_path / "none")]) == 1 and "is no folder" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+# What is written
+
+
+def test_grades_of_before_are_kept_and_a_formula_is_text(tmp_path):
+    grade.save(tmp_path / "grades.csv", "old")
+    grade.save(tmp_path / "grades.csv", "new")
+    assert (tmp_path / "grades.csv.before").read_text() == "old"
+    assert grade.harmless("=1+1") == "'=1+1" and grade.harmless(3) == 3 and grade.harmless("anna") == "anna"
+
+
+def test_the_page_escapes_what_comes_from_submissions():
+    verdict = {"name": "scores", "state": "wrong", "says": "<b>", "message": "<script>", "remarks": ["<i>"]}
+    graded = grade.Graded("<anna>", {"scores": verdict}, ["<u>"])
+    exercises = [exercise for exercise in EXERCISES if exercise.name == "scores"]
+    text = page.page([graded], exercises, COURSE, ["<s>"])
+    for tag in ("<b>", "<script>", "<i>", "<u>", "<s>", "<anna>"):
+        assert tag not in text and html.escape(tag) in text
+
+
+def test_what_changes_meanwhile_is_kept_and_left_alone(tmp_path):
+    folder = tmp_path / "course"
+    put(folder, "a.py", "one")
+    put(folder, "b.py", "two")
+    put(folder, "c.py", "three")
+    guard = Guard(tmp_path, [folder])
+    assert guard.keep(tmp_path / "kept") == []
+    put(folder, "a.py", "changed")
+    (folder / "b.py").unlink()
+    assert guard.keep(tmp_path / "kept") == ["course/a.py", "course/b.py"]
+    assert guard.keep(tmp_path / "kept") == []
+    assert (folder / "a.py").read_text() == "changed" and not (folder / "b.py").exists()
+    assert (tmp_path / "kept/course/a.py").read_text() == "one"
+    assert (tmp_path / "kept/course/b.py").read_text() == "two"
+
+
+def test_a_submission_that_never_ends_does_not_hold_up_the_class():
+    slow = "import time\ndef scores(Q, K):\n    time.sleep(99)"
+    cells = submissions.code_cells(json.dumps(made_up_class.notebook_with({"scores": slow})))
+    notebook = submissions.sorted_out(made_up_class.FILE, cells, COURSE)
+    verdicts, _ = Sandbox().judge([notebook], notebook["names"], limit=3)
+    assert set(verdicts) == set(notebook["names"])
+    assert {verdict["says"] for verdict in verdicts.values()} == {"not done after 3 s"}

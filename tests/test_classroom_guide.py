@@ -1,0 +1,128 @@
+"""The guide for those who teach: its plans add up, and every heading, mistake and command in it exists."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from helpers.checks.exercises import BY_NAME, EXERCISES
+
+ROOT = Path(__file__).resolve().parents[1]
+GUIDE = (ROOT / "classroom" / "README.md").read_text(encoding="utf-8")
+FLAT = re.sub(r"\s+", " ", GUIDE)
+NOTEBOOKS = {path.name[:2]: path for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
+
+
+def section(title):
+    """What stands below a heading."""
+    return re.split(r"(?m)^#+ ", GUIDE.partition(f"# {title}\n")[2])[0]
+
+
+def rows(text):
+    """The rows of the first table, as lists of cells."""
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[2:]]
+
+
+def number(cell):
+    return int(cell) if cell else 0
+
+
+def minutes(notebook):
+    """(minutes of the notebook, of its exercises), as the notebook itself says them."""
+    text = nbformat.read(NOTEBOOKS[notebook], as_version=4).cells[0].source
+    found = re.search(r"About (\d+) minutes(?:, and (\d+) for the exercises?)?", text)
+    return int(found[1]), int(found[2] or 0)
+
+
+def minutes_of(exercise):
+    (path,) = (ROOT / "solutions").glob(f"{exercise.notebook}_*.ipynb")
+    text = "\n".join(cell.source for cell in nbformat.read(path, as_version=4).cells)
+    return int(re.search(rf"## {exercise.number} · .*about (\d+) minutes", text)[1])
+
+
+def test_minutes_are_those_of_the_notebooks():
+    table = rows(section("Three plans"))
+    assert [row[0][:2] for row in table] == list(NOTEBOOKS)
+    for title, time, exercises, exercise_time in table:
+        assert (number(time), number(exercise_time)) == minutes(title[:2])
+        numbers = [exercise.number for exercise in EXERCISES if exercise.notebook == title[:2]]
+        assert re.findall(r"[\d.]+", exercises) == ([numbers[0], numbers[-1]] if numbers[1:] else numbers)
+
+
+PLANS = {"A lecture of 90 minutes": 90, "A workshop of half a day": 240}
+
+
+@pytest.mark.parametrize(("title", "total"), PLANS.items())
+def test_the_minutes_of_a_plan_add_up(title, total):
+    assert sum(int(row[0]) for row in rows(section(title))) == total
+
+
+def test_the_workshop_gives_exercises_the_minutes_they_say():
+    table = {row[1]: int(row[0]) for row in rows(section("A workshop of half a day"))}
+    times = {exercise.number: minutes_of(exercise) for exercise in EXERCISES}
+    assert table["exercises 3.1 to 3.5"] == sum(times[f"3.{i}"] for i in range(1, 6))
+    assert table["exercise 3.6"] == times["3.6"] and table["notebook 00"] == minutes("00")[0]
+
+
+def test_six_weeks_hold_every_notebook_and_exercise_once():
+    seen, solved = [], []
+    for _, before, time_before, during, time, after, time_after in rows(section("A course of six weeks")):
+        for cell, given in ((before, time_before), (during, time)):
+            numbers = re.findall(r"\d\d", cell)
+            seen += numbers
+            assert number(given) == sum(minutes(n)[0] for n in numbers)
+        numbers = re.findall(r"\d\d", after)
+        solved += numbers
+        assert number(time_after) == sum(minutes(n)[1] for n in numbers)
+        assert number(time) <= 90
+    assert seen == list(NOTEBOOKS) and solved == list(NOTEBOOKS)[1:]
+
+
+def places():
+    """(number of a notebook, heading) wherever the guide names one."""
+    found = re.findall(r'notebook (\d\d)(?: to|, from|,) ((?:"[^"]+"(?:,? (?:and|to|then) )?)+)', FLAT)
+    return [(n, heading) for n, headings in found for heading in re.findall(r'"([^"]+)"', headings)]
+
+
+def test_every_heading_exists():
+    assert len(places()) >= 30
+    for n, heading in places():
+        cells = nbformat.read(NOTEBOOKS[n], as_version=4).cells
+        headings = [line[3:] for cell in cells for line in cell.source.splitlines() if line.startswith("## ")]
+        assert heading in headings, f'{n}: "{heading}"'
+
+
+def test_where_the_explorer_is_promised_there_is_one():
+    for n, heading in re.findall(r'notebook (\d\d), "([^"]+)": the explorer', FLAT):
+        inside = False
+        cells = nbformat.read(NOTEBOOKS[n], as_version=4).cells
+        found = []
+        for cell in cells:
+            if cell.cell_type == "markdown" and re.search(r"(?m)^## ", cell.source):
+                inside = f"## {heading}\n" in cell.source + "\n"
+            found += [cell for _ in [0] if inside and "explorers." in cell.source]
+        assert found, f'{n}: "{heading}"'
+
+
+def test_every_mistake_is_one_that_the_checks_know():
+    table = rows(section("Mistakes to expect"))
+    for name, what, ask in table:
+        exercise = BY_NAME[re.search(r"`(\w+)`", name)[1]]
+        assert name.startswith(exercise.number) and what in {mistake.what for mistake in exercise.mistakes}
+        assert ask.endswith("?")
+    assert {re.search(r"`(\w+)`", row[0])[1] for row in table} == {e.name for e in EXERCISES if e.mistakes}
+
+
+def test_every_command_and_every_link_within_exists():
+    for command in re.findall(r"course\.py (\w+)", GUIDE):
+        spec = importlib.util.find_spec(f"classroom.{command}")
+        assert spec or f'"{command}"' in (ROOT / "course.py").read_text(encoding="utf-8")
+    headings = {re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-")
+                for line in GUIDE.splitlines() if line.startswith("#")}
+    for anchor in re.findall(r"\]\(#([^)]+)\)", GUIDE):
+        assert anchor in headings
+    for path in re.findall(r"classroom/[\w.]+\.py", GUIDE):
+        assert (ROOT / path).exists()
