@@ -183,9 +183,9 @@ def environment(cell, show):
 def oldest(python, line):
     """"numpy>=1.26,<3" -> "numpy==1.26.0": the first version in the range that this Python can install."""
     name, limits = re.match(r"([\w.-]+)(.*)", line).groups()
-    ask = [python, "-m", "pip", "index", "versions", name, "--only-binary=:all:"]
-    answer = subprocess.run(ask, **CAPTURED).stdout
-    found = re.search(r"Available versions: (.*)", answer)
+    ask = [python, "-m", "pip", "install", "--dry-run", "--no-deps", "--only-binary=:all:", f"{name}==0"]
+    answer = subprocess.run(ask, **CAPTURED).stderr         # there is no version 0: it tells which there are
+    found = re.search(r"from versions: ([^)]+)", answer)
     if not found:
         raise RuntimeError(f"pip knows no versions of {name}")
     return f"{name}=={min(SpecifierSet(limits).filter(map(Version, found.group(1).split(', '))))}"
@@ -247,7 +247,7 @@ def run(cell, show):
                 "COURSE_PROGRESS": str(Path(progress, "progress.json"))} | cell.variables
         if cell.name != "here":
             env.pop("CI", None)             # there are cells without a browser and without PyTorch
-        command = [*before, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *cell.arguments]
+        command = [*before, python, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", *cell.arguments]
         for number in range(1, cell.runs + 1):
             often = f"run {number} of {cell.runs}, " if cell.runs > 1 else ""
             status, last = pytest(command, folder, env, HOME / "said" / f"{cell.name}.txt",
