@@ -247,7 +247,8 @@ def run(cell, show):
                 "COURSE_PROGRESS": str(Path(progress, "progress.json"))} | cell.variables
         if cell.name != "here":
             env.pop("CI", None)             # there are cells without a browser and without PyTorch
-        command = [*before, python, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider", *cell.arguments]
+        command = [*before, python, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider"]
+        command += cell.arguments
         for number in range(1, cell.runs + 1):
             often = f"run {number} of {cell.runs}, " if cell.runs > 1 else ""
             status, last = pytest(command, folder, env, HOME / "said" / f"{cell.name}.txt",
