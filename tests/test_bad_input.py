@@ -146,7 +146,8 @@ GOOD = {
             "None": None, "a list": [], "no E": small(E=None), "no P": small(P=None), "text": layer(W_k="a"),
             "no layers": small(layers=None), "layers": small(layers=3), "layer": small(layers=[3]),
             "no W_o": layer(W_o=None), "wide W_o": layer(W_o=np.eye(4)), "NaN": layer(W_v=np.eye(3) * np.nan),
-            "W_q": layer(W_q=np.ones((2, 3))), "W_o's width": layer(W_o=np.ones((3, 4))), "narrow P": small(P=np.ones((5, 2))),
+            "W_q": layer(W_q=np.ones((2, 3))), "W_o's width": layer(W_o=np.ones((3, 4))),
+            "narrow P": small(P=np.ones((5, 2))),
         }, called="model|layers?|each layer|[EP]|W_[qkvo]")},
     "kv_cache.cache_bytes": {name: count(2, least) for name, least in (
         ("n_layers", 0), ("n_heads", 1), ("n_kv_heads", 1), ("d_head", 0), ("n_tokens", 0),
