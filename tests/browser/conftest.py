@@ -24,6 +24,8 @@ from helpers.smollm2.weights import HOW, default_folder
 
 playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
+pytest.register_assert_rewrite("lab", "twins")
+
 import lab  # noqa: E402 (they import Playwright)
 import twins  # noqa: E402
 
@@ -130,8 +132,9 @@ class Live(Tab):
     def __init__(self, browser, course, name):
         super().__init__(browser)
         self.name, self.path, self.pairs = name, course.folder / "notebooks" / name, {}
+        self.stored = twins.stored(self.path)                     # JupyterLab saves of itself, later
         lab.open_notebook(self.page, course.url(f"notebooks/{name}"))
-        self.before = lab.pictures(self.page, len(twins.stored(self.path)))
+        self.before = lab.pictures(self.page, len(self.stored))
         lab.run_all(self.page)
         self.found = self.page.locator(".jp-OutputArea .sa")
         self.found.nth(len(list(twins.calls(self.path))) - 1).locator(".sa-picture svg").wait_for()
