@@ -52,26 +52,21 @@ def test_every_control_least_and_greatest_by_mouse_and_keyboard_shows_its_state(
 
 
 NAMED = re.compile(r"""^\s*- '?(button|textbox|slider|spinbutton|combobox|checkbox)( "(.+?)")?""", re.M)
-REACHED = """explorer => {
-    const at = document.activeElement;
-    return explorer.contains(at) ? [at.tagName, at.innerText || at.value || '', at.title] : null;
-}"""
-FOCUSABLE = "button, input, select, textarea, [tabindex='0']"
+REACHED = """explorer => explorer.contains(document.activeElement) && document.activeElement.tagName"""
 
 
 @every_explorer
 def test_every_control_has_a_name_and_is_reached_by_tab(live, number):
-    explorer = live.pair(number).live
-    controls = NAMED.findall(explorer.aria_snapshot())
-    assert len(controls) > 3 and [kind for kind, _, name in controls if not name] == []
-    there = explorer.locator(".sa-controls").locator(FOCUSABLE).locator("visible=true")
-    there.first.focus()
+    pair = live.pair(number)
+    expected = sum(map(twins.stops, twins.controls_of(pair.twin)))
+    controls = NAMED.findall(pair.live.aria_snapshot())
+    assert len(controls) == expected and [kind for kind, _, name in controls if not name] == []
+    pair.live.locator(".sa-controls").locator("button, input, select").first.focus()
     reached = []
-    while (at := explorer.evaluate(REACHED)) and len(reached) <= there.count():
+    while (at := pair.live.evaluate(REACHED)) and len(reached) <= expected:
         reached.append(at)
         live.page.keyboard.press("Tab")
-    assert len([tag for tag, *_ in reached if tag in ("BUTTON", "INPUT", "SELECT")]) == len(controls)
-    assert len(controls) == there.count()
+    assert len([tag for tag in reached if tag in ("BUTTON", "INPUT", "SELECT")]) == expected
 
 
 CUT = """explorer => ['.sa', '.sa-controls', '.sa-picture', '.sa-picture svg', '.sa-controls *'].flatMap(
@@ -109,8 +104,9 @@ def test_nothing_is_cut_off_in_a_narrow_window_nor_enlarged(live, number):
             fits(page, explorer, width)
     finally:
         page.set_viewport_size({"width": 1280, "height": 900})
-    larger.click()
-    explorer.locator(".sa-larger").wait_for(state="detached")
+        if explorer.locator(".sa-larger").count():
+            larger.click()
+            explorer.locator(".sa-larger").wait_for(state="detached")
 
 
 @pytest.mark.parametrize("live", ["06_kv_cache.ipynb"], indirect=True)

@@ -196,3 +196,12 @@ def shown(control):
     if isinstance(control, (widgets.ToggleButton, widgets.Text, widgets.IntSlider)):
         return control.value
     return control.description if isinstance(control, widgets.Button) else None
+
+
+def stops(control):
+    """How many buttons or boxes a control has for the keyboard. A slider has none: a box is beside it."""
+    if isinstance(control, widgets.ToggleButtons):
+        return len(control.options)
+    if isinstance(control, (widgets.Label, *SLIDERS)):
+        return 0
+    return 3 if isinstance(control, widgets.Play) else 1
