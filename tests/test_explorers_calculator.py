@@ -125,3 +125,10 @@ def test_the_state_is_said_and_the_bundle_has_its_picture():
     bundle, picture = explorer._repr_mimebundle_(), explorer.picture()
     assert bundle[explorers.VIEW]["model_id"] == explorer.box.model_id
     assert bundle["image/svg+xml"] == picture.svg and bundle["text/plain"] == picture.text == repr(explorer)
+
+
+def test_heads_that_share_are_counted_by_what_is_kept_not_by_groups():
+    explorer = explorers.cache_calculator("Llama 3 8B")
+    for value, name in ((8, "GQA: 8 KV heads"), (1, "GQA: 1 KV head")):
+        explorer.groups.value = value
+        assert shown(explorer)[1][0] == name and "group" not in explorer.picture().text

@@ -10,6 +10,8 @@ from test_explorers import drawing
 from test_explorers_model import made, model  # noqa: F401 (a fixture)
 
 from helpers import explorers
+from helpers.explorers.base import CSS
+from helpers.explorers.one_layer import ConcatOrSum
 
 NAMES = sorted(name for name in explorers.__all__ if name.islower())
 ENTRIES = (widgets.Dropdown, widgets.BoundedIntText)
@@ -106,3 +108,24 @@ def test_every_control_says_what_it_is(explorer):
     for control in controls_of(explorer):
         if isinstance(control, (widgets.ToggleButtons, *ENTRIES, widgets.Text, widgets.Button)):
             assert control.description
+
+
+@every_explorer
+def test_a_slider_and_its_entry_stay_together(explorer):
+    rows = [row.children for row in explorer.box.children if "sa-controls" in row._dom_classes]
+    held = [box.children for row in rows for box in row if "sa-pair" in box._dom_classes]
+    assert held == pairs(explorer) and len(held) == len(explorer.sliders)
+
+
+@every_explorer
+def test_the_query_is_outlined_in_its_colour_and_no_other_colour_of_a_role_is_borrowed(explorer):
+    shapes = list(ET.fromstring(drawing(explorer)).iter())
+    outlines = [n for n in shapes if n.tag.endswith("rect") and n.get("stroke") == "var(--sa-Q)"]
+    assert bool(outlines) == (hasattr(explorer, "query") and not isinstance(explorer, ConcatOrSum))
+    curves = {n.get("stroke") for n in shapes if n.get("stroke-width") == "2.2"}
+    assert not curves & {f"var(--sa-{role})" for role in ("Q", "K", "V", "A", "positive", "negative")}
+
+
+@every_explorer
+def test_little_room_is_said(explorer):
+    assert "close the side bar" in explorer.canvas.value and "sa-hint{display:none" in CSS

@@ -30,7 +30,7 @@ from helpers.figures import (
     value_rank,
     work_curves,
 )
-from helpers.figures.charts import ticks
+from helpers.figures.charts import COLOURS, ticks
 from helpers.figures.words import number, numbered, short_number, shorten, table, width, wrap
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -415,6 +415,10 @@ def test_boxes_of_one_step_stand_below_each_other_with_an_arrow_to_each():
 
 
 # --- charts ---------------------------------------------------------------------------------------
+
+def test_curves_and_groups_have_none_of_the_colours_of_queries_keys_values_weights_and_signs():
+    assert len(set(COLOURS)) == 6 and not {"Q", "K", "V", "A", "positive", "negative"} & set(COLOURS)
+
 
 def test_a_scatter_keeps_distances_and_angles():
     points = np.array([[0, 0], [3, 0], [0, 4], [-2, 1]], dtype=float)
