@@ -14,6 +14,7 @@ import right_answers
 import right_answers_later  # noqa: F401  (joins right_answers.ANSWERS)
 import right_answers_layers  # noqa: F401  (joins right_answers.ANSWERS)
 import wrong_answers
+import wrong_answers_found  # noqa: F401  (joins wrong_answers.ANSWERS)
 import wrong_answers_later  # noqa: F401  (joins wrong_answers.ANSWERS)
 import wrong_answers_layers  # joins wrong_answers.ANSWERS
 from every_exercise import ALL, checked, report_on
@@ -67,7 +68,7 @@ def test_wrong_answer_of_the_catalogue(position):
     assert not report.passed
     assert report.mistakes == tuple(filter(None, [entry["named"]])), report.message
     assert report.diagnosis and report.why and report.read
-    assert "something else is wrong too" not in report.diagnosis
+    assert "on the inputs that fail only" not in report.diagnosis
 
 
 def test_two_wrong_answers_get_the_same_diagnosis_only_when_they_are_twins():
@@ -136,7 +137,7 @@ def test_numbers_of_a_verdict_are_those_of_the_input_it_shows():
     W, r = shown
     had, best = (((W - np.matmul(*f(W, r))) ** 2).sum() for f in (
         wrong_answers_layers.factors_of_longest_columns, exercise.reference))
-    assert f"add up to {had:.3g}, and {best:.3g} can be had" in report.message
+    assert f"add up to {had:.3f}, and {best:.3f} can be had" in report.message
 
 
 def test_what_holds_is_not_said_where_it_says_nothing():
@@ -310,6 +311,20 @@ def test_what_is_wrong_beside_an_earlier_function_is_named_without_it():
     report = run("single_head", single_head)
     assert report.first[1] == "With the course's own in its place single_head is still wrong:"
     assert report.mistakes == ("causal_ignored",)
+
+
+def test_two_wrongs_that_make_a_right_are_not_told_for_a_third():
+    """A mask upside down, used upside down: it is the scale alone that makes single_head wrong."""
+    def causal_mask(n_q, n_k=None):
+        return np.triu(np.ones((n_q, n_k or n_q), bool), 1)
+
+    def single_head(X, W_q, W_k, W_v, causal=False):
+        S = X @ W_q @ (X @ W_k).T
+        S = np.where(causal_mask(len(X)), -np.inf, S) if causal else S
+        return wrong_answers.right_softmax(S) @ X @ W_v
+    report = run("single_head", single_head)
+    assert report.mistakes == ("no_scale",) and "wrong way round" not in report.message
+    assert report.first == ("Your causal_mask (3.4) is used here, and its own check fails: begin there.",)
 
 
 def test_an_earlier_function_of_another_form_that_does_not_fit_is_named():

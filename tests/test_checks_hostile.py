@@ -1,5 +1,6 @@
 """Functions that misbehave: each gets a clear verdict, the kernel lives, and the next check works."""
 
+import functools
 import linecache
 import os
 import signal
@@ -10,6 +11,7 @@ import time
 import types
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from helpers.checks import judge, process, run
@@ -21,7 +23,7 @@ POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and fork are not 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(judge, "STRICT", True)
-    monkeypatch.setattr(process, "CASE_LIMIT", 1.5)
+    monkeypatch.setattr(process, "CASE_LIMIT", 2.5)
 
 
 def check(code, name="scores"):
@@ -235,7 +237,8 @@ def test_numpy_replaced_in_the_notebook_changes_no_verdict(monkeypatch):
      "it uses your variable lock"),
     ("def outer(lines):\n    def scores(Q, K): return next(lines)\n    return scores\n"
      "scores = outer(line for line in 'abc')", "it uses your variable lines (a generator)"),
-    ("from functools import lru_cache\n@lru_cache\ndef scores(Q, K): return Q @ K.T", "cannot be copied"),
+    ("import threading\ndef scores(Q, K): return Q @ K.T\nscores.lock = threading.Lock()",
+     "cannot be copied"),
     ("scores = 3", "check needs the function itself"),
     ("scores = 'scores'", "not its name in quotes"),
     ("scores = None", "not what a call gives back (None)"),
@@ -245,6 +248,62 @@ def test_what_cannot_be_checked_gets_a_sentence(code, says):
     report = check(code)
     assert report.state == "unusable" and not report.passed
     assert says in report.message and "0x" not in report.message
+
+
+def test_a_cache_around_a_function_changes_nothing():
+    @functools.cache
+    def attention_flops(n, d_model, n_heads):
+        return 8 * int(n) * int(d_model)**2 + 4 * int(n)**2 * int(d_model)
+
+    @functools.lru_cache(maxsize=8)
+    def root(n):
+        return n**0.5
+
+    def scaled_scores(Q, K):
+        return Q @ K.T / root(Q.shape[1])
+    assert run("attention_flops", attention_flops).passed
+    assert run("scaled_scores", scaled_scores).passed
+
+
+def test_a_wrong_function_with_a_cache_is_told_by_its_own_line():
+    @functools.cache
+    def causal_mask(n_q, n_k=None):
+        raise KeyError("gone")
+    assert 'in line 3 of causal_mask:  raise KeyError("gone")' in run("causal_mask", causal_mask).message
+
+
+def test_a_variable_that_is_too_large_to_be_copied_is_named():
+    large = np.zeros(8_000_000)
+
+    def softmax(z):
+        return large[0] + z
+    (says,) = run("softmax", softmax).facts
+    assert "it uses your variable large (64 MB), which is too large to be copied" in says
+
+
+def test_slow_is_not_taken_for_endless(monkeypatch):
+    """It is the time for all calls together that has run out."""
+    monkeypatch.setattr(process, "TOTAL_LIMIT", 1.0)
+
+    def softmax(z):
+        time.sleep(0.3)
+        e = np.exp(z - z.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+    report = run("softmax", softmax)
+    assert not report.passed and "not tried" in report.summary
+    assert "the time ran out that all calls together have" in report.message
+    assert "far too slow" in report.message
+    assert "does not come to an end" not in report.message
+
+
+def test_an_object_that_cannot_be_looked_at_gets_a_sentence():
+    class Odd:
+        def __getattr__(self, name):
+            raise RuntimeError(name)
+
+        def __call__(self, z):
+            return z
+    assert "reading an attribute of it raises RuntimeError" in run("softmax", Odd()).message
 
 
 def test_an_optional_argument_that_is_missing_gets_a_sentence():

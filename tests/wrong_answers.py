@@ -586,7 +586,7 @@ def head_of_exps(X, Wq, Wk, Wv, causal=False):
     return S @ V / S.sum(axis=1, keepdims=True)
 
 
-@wrong("single_head", "no_scale", says="That explains 4 of the 10 inputs that fail; something else is wrong")
+@wrong("single_head", says="On 4 of the 10 inputs that fail it is what comes out when the scores are not")
 def head_thrice_wrong(X, Wq, Wk, Wv, causal=False):
     A = np.exp((X @ Wq) @ (X @ Wk).T)
     return A / A.sum(axis=1, keepdims=True) @ (X @ Wv)

@@ -44,7 +44,7 @@ def grouped_twice_wrong(Q, K, V):
     return shares(np.einsum("hik,hjk->hij", Q, K)) @ V
 
 
-@wrong("grouped_query_attention", "softmax_heads", says="axis 0")
+@wrong("grouped_query_attention", "softmax_heads_no_max", says="axis 0")
 def grouped_shared_among_heads(Q, K, V):
     m = len(Q) // len(K)
     e = np.exp(Q @ np.repeat(K, m, 0).swapaxes(1, 2) / np.sqrt(Q.shape[2]))

@@ -170,6 +170,8 @@ def compare(exercise, case, expected, given, forgive=False):
 
     forgive : overlook what differs in `case.edge_rows`.
     """
+    if given.ended == "time" and given.late:
+        return Fault("late", ("Here the time ran out that all calls together have (20 seconds).",))
     if given.ended == "time":
         return Fault("time", (f"{exercise.name} had not come back after several seconds and was stopped.",))
     if given.ended:

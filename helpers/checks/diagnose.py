@@ -47,6 +47,7 @@ class Diagnosis:
     why: str = ""
     read: tuple = ()  # of (notebook, heading)
     inputs: tuple = ()  # of Tried: the wrong ones it explains; empty when it explains them all
+    sure: bool = True  # False for what fits some of the wrong answers only: a clue, no diagnosis
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,21 @@ def diagnose(exercise, tried):
     wrong = [t for t in tried if t.fault]
     if not wrong or any(t.given.ended for t in tried):
         return None
-    mistakes = best_single(exercise, tried) or fitting_pair(exercise, tried)
+    blank = kinds.says_nothing(exercise, tried)
+    mistakes = best_single(exercise, tried, exactly=bool(blank))
+    if not mistakes and blank:  # any two mistakes that spoil everything would fit
+        return Diagnosis((), *blank)
+    mistakes = mistakes or fitting_pair(exercise, tried)
     if mistakes:
         return named(exercise, mistakes)
     if all(t.fault.kind == "error" and t.case.error for t in wrong):
         return Diagnosis((), *wrong[0].case.error)
+    if exercise.free and kinds.whole_for_floats(exercise, wrong):
+        return Diagnosis((), *kinds.WHOLE_NUMBERS)
     part = partly(exercise, tried)
     (what, why, *read), inputs = explained(exercise, tried) or (("", ""), ())
     numbers = not {"shared", "changed"} & {t.fault.kind for t in wrong}
-    if not what and numbers and part and len(part.inputs) == len(wrong):  # it says more than a kind can
+    if not what and numbers and part and part.sure:  # it says more than a kind can
         return part
     if not what:
         what, why = kinds.recognise(exercise, tried)
@@ -100,10 +107,11 @@ def partly(exercise, tried):
     if len(best) < 2 or len(best) * 3 < len(wrong):
         return None
     all_wrong = sum(t.fault is not None for t in tried)
-    also = f"That explains {len(best)} of the {all_wrong} inputs that fail; something else is wrong too."
-    if len(best) == all_wrong:
-        also = "All inputs that fail look like that; on others, where it would show too, the answer is right."
+    if len(best) < all_wrong:
+        clue = f"On {len(best)} of the {all_wrong} inputs that fail it is what comes out when {found.what}; "
+        return Diagnosis((), f"{clue}the others do not fit that.", inputs=best, sure=False)
     part = named(exercise, (found,))
+    also = "It is so on the inputs that fail only: there are others where it would show, and they are right."
     return Diagnosis(part.mistakes, f"{part.what} {also}", part.why, part.read, best)
 
 
@@ -135,8 +143,11 @@ def named(exercise, mistakes):
     return Diagnosis(mistakes, what, " ".join(dict.fromkeys(m.why for m in mistakes)), tuple(read))
 
 
-def best_single(exercise, tried):
-    """(mistake,) for the known one that fits best, or (): fewest doubts, then the order of the exercise."""
+def best_single(exercise, tried, exactly=False):
+    """(mistake,) for the known one that fits best, or (): fewest doubts, then the order of the exercise.
+
+    exactly : only one that leaves no doubt.
+    """
     inputs = positions(exercise, tried)
     best = None
     for mistake, outcomes in exercise.wrong_outcomes:
@@ -145,7 +156,7 @@ def best_single(exercise, tried):
             best = doubts, mistake
             if doubts == (0, 0):
                 break
-    return best[1:] if best else ()
+    return best[1:] if best and (not exactly or best[0] == (0, 0)) else ()
 
 
 def positions(exercise, tried):
@@ -252,7 +263,7 @@ def agreement(exercise, t, wrong):
     if all(alike(exercise, x, empty_rows(x, y), t.case) for x, y in zip(a, b, strict=True)):
         return LOOSE
     if not_finite(exercise, given.value) and not_finite(exercise, wrong.value):
-        return LOOSE
+        return LOOSE if has_nan(a) == has_nan(b) else 0
     return 0
 
 
@@ -324,6 +335,10 @@ def alike(exercise, x, y, case):
     return np.allclose(
         x, y, rtol=tolerance, atol=tolerance * min(finite.max(initial=0), 1e3) + 1e-12, equal_nan=True
     )
+
+
+def has_nan(arrays):
+    return any(np.isnan(x.astype(np.float64)).any() for x in arrays)
 
 
 def not_finite(exercise, value):

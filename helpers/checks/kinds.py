@@ -24,8 +24,14 @@ def recognise(exercise, tried):
             "Whoever writes to the result would change the table it came from.",
         )
     if all(t.case.raises for t in wrong):
+        if all(t.given.printed.strip() for t in wrong):
+            return (
+                "A bad input is printed about, and no error is raised.",
+                "Whoever calls the function goes on with what it gives back, and may never see what was "
+                "printed: raise ends the work.",
+            )
         return (
-            "A bad input goes through without a word.",
+            "A bad input goes through without an error.",
             "A wrong number that makes no noise is found much later, somewhere else.",
         )
     pairs = same_part(exercise, [t for t in tried if not t.case.raises and not t.case.draws])
@@ -50,7 +56,61 @@ def recognise(exercise, tried):
             what, why = found
             it = name or "the answer"
             return what.format(it=it, It=it[0].upper() + it[1:] if " " in it else it), why
+    if all(t.fault.kind == "value" and of_32_bits(t) for t in wrong):
+        return (
+            "With NumPy's 32-bit integers it is wrong: somewhere they are multiplied as they come.",
+            "They end at 2,147,483,647 and begin again below zero. int(…) makes a Python integer of each, "
+            "which never overflows.",
+        )
+    if whole_for_floats(exercise, wrong):
+        return WHOLE_NUMBERS
     return "", ""
+
+
+def says_nothing(exercise, tried):
+    """(what, why) for an answer that is 0, nan or inf everywhere, or an input as it was; otherwise None."""
+    rows = []
+    for t in tried:
+        if t.case.draws or t.given.error or t.given.ended or t.case.raises:
+            continue
+        have = parts(exercise, t.given.value)
+        if not isinstance(have, list) or not all(a.size for a in have):
+            return None
+        rows.append((t, have))
+    if len(rows) < 2 or sum(t.fault is not None for t, _ in rows) < 2:
+        return None
+    given = [a for _, have in rows for a in have]
+    every = "the answer" if len(exercise.parts) == 1 else "every part of the answer"
+    for test, text, why in EVERYWHERE:
+        if all(test(a) for a in given):
+            if text == "0" and all(a.dtype == bool for a in given):
+                text = "False"
+            return f"{every[0].upper()}{every[1:]} is {text} everywhere.", why
+    if len(exercise.parts) > 1:
+        return None
+    for i, name in enumerate(exercise.arguments):
+        inputs = [np.asarray(t.case.arguments[i]) if i < len(t.case.arguments) else None for t, _ in rows]
+        if all(
+            a is not None and a.dtype.kind in "biuf" and a.ndim and np.array_equal(a, have[0])
+            for a, (_, have) in zip(inputs, rows, strict=True)
+        ):
+            return f"{name} comes back as it was given.", "Nothing that is done to it reaches the answer."
+    return None
+
+
+EVERYWHERE = (
+    (lambda a: not a.any(), "0", "Is what was computed ever put into what is returned?"),
+    (
+        lambda a: a.dtype.kind == "f" and np.isnan(a).all(),
+        "nan",
+        "0 / 0, inf / inf and 0 · inf make nan, and whatever is computed with a nan is nan.",
+    ),
+    (
+        lambda a: a.dtype.kind == "f" and np.isinf(a).all(),
+        "inf",
+        "exp of a large number and a division by 0 make inf.",
+    ),
+)
 
 
 def changed(exercise, wrong):
@@ -60,6 +120,31 @@ def changed(exercise, wrong):
         + (", which integers cannot even take." if any(t.given.error for t in wrong) else "."),
         f"Whoever uses {names} afterwards works with other numbers and does not know it.",
     )
+
+
+def of_32_bits(t):
+    return any(isinstance(a, np.int32) for a in t.case.arguments)
+
+
+WHOLE_NUMBERS = (
+    "The answer holds whole numbers, where decimals belong.",
+    "astype(int), round or an array of integers cuts the decimals off.",
+)
+
+
+def whole_for_floats(exercise, wrong):
+    """Whether every array that is given back is one of integers, and none of those expected is."""
+    if exercise.whole or not any(exercise.parts.values()):
+        return False
+    for t in wrong:
+        have, want = parts(exercise, t.given.value), parts(exercise, t.expected.value)
+        own = t.given.value if exercise.free else have
+        if t.given.error or not isinstance(have, list) or not isinstance(own, list):
+            return False
+        arrays = [np.asarray(a) for a in own]
+        if any(a.dtype.kind not in "iu" for a in arrays) or any(a.dtype.kind in "biu" for a in want):
+            return False
+    return True
 
 
 def same_part(exercise, tried):
@@ -143,7 +228,7 @@ def extra_axes(exercise, pairs):
         want.size == have.size and close(exercise, t, np.squeeze(want), np.squeeze(have))
         for t, want, have in pairs
     ):
-        more = all(have.ndim > want.ndim for _, want, have in pairs)
+        more = any(have.ndim > want.ndim for _, want, have in pairs)
         return (
             f"The numbers are right, but {{it}} has an axis of length 1 too {'many' if more else 'few'}.",
             "The next step would broadcast it in a way nobody meant.",
@@ -313,6 +398,7 @@ def cut(exercise, pairs):
         )
     for text, change in (
         ("The decimals are cut off: {it} went through an array of integers.", lambda w, t: np.trunc(w)),
+        ("The numbers are rounded down to whole ones, as // does.", lambda w, t: np.floor(w)),
         ("The numbers are rounded to whole ones.", lambda w, t: np.round(w)),
         ("The numbers are rounded to one decimal.", lambda w, t: np.round(w, 1)),
         ("The numbers are rounded to two decimals.", lambda w, t: np.round(w, 2)),
@@ -493,6 +579,8 @@ def true_of(exercise, t, want, have, shape):
         if test(have, *t.case.arguments):
             yield text
     ok = agree(exercise, t.case, want, have)
+    if ok.any() and not ok.all() and not have[~ok].any():
+        yield "All numbers that are wrong are 0: were they ever filled?"
     if ok.any():
         if want.ndim == 2 and 1 < want.shape[0]:
             rows = ok.all(-1)

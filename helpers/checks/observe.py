@@ -15,6 +15,7 @@ import traceback
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -76,6 +77,7 @@ class Outcome:
     printed: str = ""
     warned: tuple = ()  # of (text, Place or None)
     tuple: bool = False  # the answer was a tuple; `value` holds a list of what was in it
+    late: bool = False  # of "time": it was the time for all calls together that ran out
 
 
 def freeze(arguments, options):
@@ -144,7 +146,7 @@ def simple(value, depth=5):
         return value
     if isinstance(value, np.generic):
         value = np.asarray(value)
-    if isinstance(value, np.ma.MaskedArray):
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return Strange("a masked array (np.ma)", ".filled(0) makes an ordinary array of it.")
     if isinstance(value, np.ndarray):
         value = np.asarray(value)
@@ -197,7 +199,9 @@ def in_words(value):
 
 
 def shares(result, argument):
-    """Whether writing to the answer could change the input."""
+    """Whether writing to the answer, or to an array in it, could change the input."""
+    if isinstance(result, (list, tuple)) and len(result) < 1000:
+        return any(shares(part, argument) for part in result if isinstance(part, np.ndarray))
     return (
         isinstance(result, np.ndarray)
         and isinstance(argument, np.ndarray)
@@ -242,6 +246,7 @@ def place_of(frame):
     return frame and Place(frame.f_code.co_name, frame.f_code.co_firstlineno, frame.f_lineno or 0)
 
 
+@cache
 def is_readers(filename):
     return not (
         filename.endswith((".pyx", ".pxd", ".pxi"))  # inside a compiled module, by a path of its maker's

@@ -5,6 +5,9 @@ when it left NumPy or Python changed behind it.
 """
 
 import atexit
+import contextlib
+import functools
+import io
 import os
 import pickle
 import queue
@@ -26,6 +29,7 @@ START_LIMIT = 60  # seconds for Python and NumPy to start, on a machine that has
 LOAD_LIMIT = 30  # seconds for the function and the packages it imports to arrive
 CASE_LIMIT = 5  # seconds for one call
 TOTAL_LIMIT = 20  # seconds for all calls together
+LARGEST = 50_000_000  # bytes of a function with all that it uses
 
 
 class CannotCarry(Exception):
@@ -118,13 +122,16 @@ def close():
         _worker = None
 
 
-def run_apart(function, cases, limit=CASE_LIMIT, total=TOTAL_LIMIT):
+def run_apart(function, cases, limit=None, total=None):
     """What the function does on each case, as outcomes; fewer than cases when it did not come back from one.
 
-    limit, total : seconds for one call, and for all of them.
+    limit, total : seconds for one call, and for all of them; CASE_LIMIT and TOTAL_LIMIT when not given.
     Returns (outcomes, names the function replaced in NumPy and Python).  Raises CannotCarry.
     """
+    limit, total = limit or CASE_LIMIT, total or TOTAL_LIMIT
     carried = carry(function)
+    if len(carried) > LARGEST:
+        raise CannotCarry(too_large(function))
     frozen = [(freeze(case.arguments, case.options), case.call) for case in cases]
     with _lock:
         for last_try in (False, True):
@@ -154,7 +161,7 @@ def _run(worker, carried, frozen, case_limit, total):
         try:
             message = worker.answer(limit)
         except queue.Empty:
-            outcomes.append(Outcome(ended="time"))
+            outcomes.append(Outcome(ended="time", late=limit < case_limit))
             break
         if message is None:
             if end is None:
@@ -205,7 +212,7 @@ def carry(function):
     for module in own:
         cloudpickle.register_pickle_by_value(module)
     try:
-        return cloudpickle.dumps(function)
+        return pickled(function)
     except RecursionError:
         raise CannotCarry("it refers to itself in a way that cannot be copied") from None
     except Exception as err:
@@ -217,6 +224,55 @@ def carry(function):
     finally:
         for module in own:
             cloudpickle.unregister_pickle_by_value(module)
+
+
+def pickled(function):
+    """What functools.cache was put around is carried without it: that changes nothing in an answer."""
+    import cloudpickle
+
+    class Pickler(cloudpickle.Pickler):
+        def reducer_override(self, thing):
+            if isinstance(thing, functools._lru_cache_wrapper):
+                return uncached, (thing.__wrapped__,)
+            return super().reducer_override(thing)
+
+    with io.BytesIO() as file:
+        Pickler(file).dump(function)
+        return file.getvalue()
+
+
+def uncached(function):
+    return function
+
+
+def too_large(function):
+    """Which of the reader's variables makes the function too large to be copied, as a sentence."""
+    import cloudpickle
+
+    sizes = {}
+    for own in own_functions(function).values():
+        for name, value in variables(own).items():
+            if not isinstance(value, types.FunctionType):
+                with contextlib.suppress(Exception):
+                    sizes[name] = len(cloudpickle.dumps(value))
+    if not sizes:
+        return "it is too large to be copied into the process that checks it"
+    name = max(sizes, key=sizes.get)
+    return (
+        f"it uses your variable {name} ({sizes[name] / 1e6:.0f} MB), which is too large to be copied into "
+        "the process that checks it. Let the function work on its arguments alone"
+    )
+
+
+def variables(own):
+    """{name: value} of what a function uses from outside."""
+    used = {
+        name: own.__globals__[name]
+        for code in codes(own.__code__)
+        for name in code.co_names
+        if name in own.__globals__
+    }
+    return used | enclosed(own)
 
 
 def by_value(module):
@@ -235,13 +291,7 @@ def by_value(module):
 def culprit(function, cloudpickle):
     """Which of the reader's variables cannot be copied, as a sentence; "" when that cannot be told."""
     for own in own_functions(function).values():
-        used = {
-            name: own.__globals__[name]
-            for code in codes(own.__code__)
-            for name in code.co_names
-            if name in own.__globals__
-        }
-        for name, value in (used | enclosed(own)).items():
+        for name, value in variables(own).items():
             try:
                 cloudpickle.dumps(value)
             except Exception:

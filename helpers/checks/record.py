@@ -8,7 +8,7 @@ import html
 import json
 import os
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from helpers.checks.words import plural
@@ -79,7 +79,7 @@ def add(entries, name, tries, solved):
 def read(path):
     """(entries, ""), {} when there is no file yet; (None, a sentence) for a damaged one."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["exercises"]
+        found = json.loads(path.read_text(encoding="utf-8-sig"))["exercises"]
         return {
             str(name): {"tries": int(e["tries"]), "solved": e["solved"] is True} for name, e in found.items()
         }, ""
@@ -114,6 +114,10 @@ def write(path, entries):
                 time.sleep(0.05)
     finally:
         fresh.unlink(missing_ok=True)
+        with suppress(OSError):  # what kernels that were ended in the middle have left
+            for left in path.parent.glob(f"{path.name}.*.tmp"):
+                if time.time() - left.stat().st_mtime > STALE:
+                    left.unlink()
 
 
 @contextmanager

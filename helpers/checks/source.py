@@ -19,6 +19,8 @@ def own_functions(function):
         name, thing = waiting.pop(0)
         if isinstance(thing, functools.partial):
             thing = thing.func
+        elif isinstance(thing, functools._lru_cache_wrapper):
+            thing = thing.__wrapped__
         elif not inspect.isroutine(thing) and not inspect.isclass(thing) and callable(thing):
             thing = type(thing).__call__
         if not isinstance(thing, types.FunctionType) or id(thing) in seen or is_course(thing):

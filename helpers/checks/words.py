@@ -93,6 +93,7 @@ ERRORS = {
 }
 FAULTS = {
     "time": "The function does not come to an end: a loop that never stops, or far too much work.",
+    "late": "It does come back, but far too slowly: on inputs as small as these a call takes milliseconds.",
     "ended": "The function ends the process it runs in.",
     "none": "The function computes something and does not return it.",
     "things": "Several things are returned where one is asked for: return the answer alone.",
@@ -100,6 +101,10 @@ FAULTS = {
 
 
 MESSAGES = (  # part of an error message -> what it means
+    (
+        "NoneType",
+        "Something here is None: an argument that was not given, or what a function without return gives.",
+    ),
     (
         "only integers, slices|indices must be integers|interpreted as an integer|integer scalar arrays",
         "An index or a size must be a whole number: / gives a float, // a whole number.",
@@ -123,7 +128,6 @@ MESSAGES = (  # part of an error message -> what it means
     ("cannot reshape", "reshape keeps all numbers: the sizes of the new shape must multiply to as many."),
     ("truth value of an array", "if needs one True or False; of many, .all() or .any() makes one."),
     ("ndarray' object is not callable", "An array is picked from with square brackets; round ones call."),
-    ("NoneType", "Something here is None: does a function that was called end without return?"),
     ("values to unpack", "There are more names, or fewer, on the left of = than things on the right."),
     ("missing .* required .*argument", "A function is called here with fewer arguments than it takes."),
     (

@@ -9,6 +9,7 @@ from helpers.checks.exercise import Case, Exercise, Mistake
 
 VOCAB = {"<unk>": 3, "cat": 7, "the": 0, "cats": 5, "sleep": 1, "dog": 6, "near": 2, "sleeps": 4}
 IN_ORDER = {"<unk>": 0, "a": 1, "b": 2, "c": 3}
+GAPS = {"love": 7, "<unk>": 3, "i": 0, "ice": 300, "ice cream": 3000, "cream": 12, ".": 21}
 
 
 def token_id_cases():
@@ -26,6 +27,8 @@ def token_id_cases():
         case("one token", ["dog"]),
         case("the unknown word itself", ["<unk>", "cat"]),
         case("an unknown word, id of <unk> 0", ["c", "d", "a"], IN_ORDER),
+        case("ids with gaps, larger ones too", ["i", "love", "ice"], GAPS),
+        case("a space, a full stop, nothing in a token", ["i", "ice cream", ".", "love.", "", "ice "], GAPS),
         case("no tokens at all", []),
     ]
 
@@ -42,6 +45,10 @@ def by_sorted_place(token, vocab):
     return sorted(vocab).index(token) if token in vocab else None
 
 
+def by_place_among_ids(token, vocab):
+    return sorted(vocab, key=vocab.get).index(token) if token in vocab else None
+
+
 def by_part(token, vocab):
     return next((i for word, i in vocab.items() if word in token), None)
 
@@ -51,7 +58,7 @@ def by_beginning(token, vocab):
 
 
 def the_unknown(token, vocab, find):
-    return find("<unk>", vocab) if find in (by_place, by_sorted_place) else vocab["<unk>"]
+    return find("<unk>", vocab) if find in (by_place, by_sorted_place, by_place_among_ids) else vocab["<unk>"]
 
 
 def raise_key_error(token, vocab, find):
@@ -118,6 +125,10 @@ TOKEN_IDS = Exercise(
         Mistake("unk_new_id", dict(unknown=lambda token, vocab, find: len(vocab)),
                 "unknown words get an id after the last one",
                 'The embedding matrix has no row for that id; "<unk>" has one.', "Every token has an id"),
+        Mistake("unk_put_in", dict(unknown=lambda token, vocab, find: vocab.setdefault(token, len(vocab))),
+                "unknown words are put into the vocabulary, with a new id",
+                "The embedding matrix has no row for that id, and the caller's vocabulary is changed.",
+                "Every token has an id"),
         Mistake("unk_none", dict(unknown=always(NONE)),
                 "unknown words become None (what vocab.get gives for them)",
                 'None is no row of anything; "<unk>" has an id, and that is the one to use.',
@@ -141,6 +152,17 @@ TOKEN_IDS = Exercise(
                 "a word's place in the sorted vocabulary is taken for its id",
                 "The id is what the vocabulary says, not where a word would stand in an ordered list.",
                 "Every token has an id"),
+        Mistake("place_among_ids", dict(find=by_place_among_ids),
+                "a word's place in the list sorted by id is taken for its id",
+                "The two agree only while the ids have no gaps.", "Every token has an id"),
+        Mistake("split_again", dict(words=lambda tokens: " ".join(tokens).split()),
+                "the tokens are joined and split again",
+                "A token stays as it is: it may hold a space, or nothing at all.",
+                "A word is not always a token"),
+        Mistake("stripped", dict(find=lambda t, v: v.get(t.strip(".,!?;:'\" "))),
+                "punctuation and spaces are taken off the tokens",
+                "A token stays as it is: with a full stop it is another one, and the vocabulary may hold it.",
+                "A word is not always a token"),
         Mistake("zero_is_false", dict(find=lambda t, v: v.get(t) or None),
                 "the id 0 is treated as if the word had not been found",
                 "0 counts as false in Python (as in `vocab.get(t) or …`), and here it is the id of a real "
@@ -183,6 +205,7 @@ def embed_cases():
         Case("a square table", (np.array([4, 1, 3]), table(5, 5))),
         Case("as many tokens as rows and columns", (np.array([2, 0, 3, 1]), table(4, 4))),
         Case("one token", (np.array([5]), E)),
+        Case("more decimals", (np.array([2, 0]), np.array([[1 / 3, 2 / 3], [1 / 7, -0.12345], [0.001, 2]]))),
         Case("ids as a plain list", ([3, 0, 6], E),
              says="ids [3, 0, 6], as a plain list, and a table of 7 rows",
              error=("The ids came as a plain list here, and a list cannot be computed or compared with.",
@@ -192,9 +215,9 @@ def embed_cases():
              says="ids [1, 7] and a table of 7 rows: there is no row 7"),
         Case("a negative id", (np.array([2, -1]), E), raises=True,
              says="ids [2, -1] and a table of 7 rows",
-             edge="a negative id raises no error: E[-1] is the last row, so a wrong id becomes some other "
-                  "word. The exercise asks for an error outside 0 … V-1; NumPy raises one for V and above "
-                  "only, and ids below 0 are yours to find."),
+             edge="the ids [2, -1] raise no error: E[-1] is the last row, so a wrong id becomes some other "
+                  "word. The exercise asks for an error when any id is outside 0 … V-1; NumPy raises one for "
+                  "V and above only."),
     ]
 
 

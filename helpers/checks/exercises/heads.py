@@ -47,13 +47,13 @@ def hide_with_inf(S, mask):
 
 
 def head_steps(X, W_q, W_k, W_v, causal=False, project=right.project_qkv, product=rows_with_rows,
-               scale=lambda X, Q: np.sqrt(Q.shape[-1]), hide=hide_with_inf, softmax=softmax_steps,
+               scale=lambda X, Q, V: np.sqrt(Q.shape[-1]), hide=hide_with_inf, softmax=softmax_steps,
                turn=lambda A: A, after=lambda A, mask: A, mixed=lambda X, Q, K, V: V,
                when=lambda causal: causal, values=lambda V, causal: V, mix=lambda A, S, V: A @ V,
                finish=lambda Z, Q: Z):
     with np.errstate(all="ignore"):
         Q, K, V = project(X, W_q, W_k, W_v)
-        S = product(Q, K) / scale(X, Q)
+        S = product(Q, K) / scale(X, Q, V)
         mask, causal = np.tril(np.ones(S.shape, bool)), when(causal)
         if causal:
             S = hide(S, mask)
@@ -81,31 +81,35 @@ SINGLE_HEAD = Exercise(
     cases=head_cases, steps=head_steps,
     passed="That is attention, whole: everything after this is many of these side by side.",
     mistakes=(
-        Mistake("no_scale", dict(scale=lambda X, Q: 1), "the scores are not divided by √d_k",
+        Mistake("no_scale", dict(scale=lambda X, Q, V: 1), "the scores are not divided by √d_k",
                 "At d_k = {d_k} it is hard to see; at d_k = 256 softmax would be a switch.", FAR),
-        Mistake("d_not_sqrt", dict(scale=lambda X, Q: Q.shape[-1]),
+        Mistake("d_not_sqrt", dict(scale=lambda X, Q, V: Q.shape[-1]),
                 "the scores are divided by d_k, without the root",
                 "The spread grows like √d_k; divided by d_k the scores are too small and softmax too flat.",
                 FAR),
         Mistake("sqrt_d_model",
-                dict(scale=lambda X, Q: np.sqrt(X.shape[-1])),
+                dict(scale=lambda X, Q, V: np.sqrt(X.shape[-1])),
                 "the scores are divided by √d_model in place of √d_k",
                 "A score is a sum of d_k products, so d_k sets its spread.", FAR),
-        Mistake("sqrt_n", dict(scale=lambda X, Q: np.sqrt(len(Q))),
+        Mistake("sqrt_n", dict(scale=lambda X, Q, V: np.sqrt(len(Q))),
                 "the scores are divided by √n in place of √d_k",
                 "A score is a sum of d_k products, so d_k sets its spread; the number of tokens does not.",
                 FAR),
-        Mistake("power_precedence", dict(scale=lambda X, Q: Q.shape[-1] / 2),
+        Mistake("sqrt_d_v", dict(scale=lambda X, Q, V: np.sqrt(V.shape[-1])),
+                "the scores are divided by √d_v in place of √d_k",
+                "A score is a sum of d_k products, so d_k sets its spread; the width of a value does not.",
+                FAR),
+        Mistake("power_precedence", dict(scale=lambda X, Q, V: Q.shape[-1] / 2),
                 "the scores are divided by d_k / 2",
                 "In Python d_k ** 1/2 means (d_k ** 1) / 2.", FAR),
-        Mistake("power_precedence_divided", dict(scale=lambda X, Q: Q.shape[-1] * 2),
+        Mistake("power_precedence_divided", dict(scale=lambda X, Q, V: Q.shape[-1] * 2),
                 "the scores are divided by d_k and then by 2",
                 "In Python x / d_k ** 1/2 means (x / d_k) / 2: the root needs brackets, d_k ** (1/2).", FAR),
-        Mistake("multiplied", dict(scale=lambda X, Q: 1 / np.sqrt(Q.shape[-1])),
+        Mistake("multiplied", dict(scale=lambda X, Q, V: 1 / np.sqrt(Q.shape[-1])),
                 "the scores are multiplied by √d_k",
                 "The spread was √d_k too large already; now it is d_k too large.", FAR),
         Mistake("scale_after_softmax",
-                dict(scale=lambda X, Q: 1, finish=lambda Z, Q: Z / np.sqrt(Q.shape[-1])),
+                dict(scale=lambda X, Q, V: 1, finish=lambda Z, Q: Z / np.sqrt(Q.shape[-1])),
                 "the division by √d_k comes after softmax",
                 "There it only shrinks the answer; it is the scores that must be kept close together.", FAR),
         Mistake("causal_ignored", dict(hide=lambda S, mask: S), "causal=True changes nothing",
@@ -244,6 +248,10 @@ LAST_QUERY_ATTENTION = Exercise(
     cases=last_cases, steps=last_steps,
     passed="This is all a model computes for each new word, once keys and values are kept.",
     mistakes=(
+        Mistake("axis_of_one", dict(softmax=np.ones_like),
+                "every weight is 1, as when softmax runs over an axis of length 1",
+                "With one query as a column, (n, 1), the keys are the first axis; weights must add up to 1.",
+                "Rows or columns"),
         Mistake("no_scale", dict(scale=lambda q, K, V: 1), "the scores are not divided by √d_k",
                 "At d_k = {d_k} it is hard to see; at d_k = 256 softmax would be a switch.", FAR),
         Mistake("d_not_sqrt", dict(scale=lambda q, K, V: len(q)),

@@ -97,6 +97,10 @@ def new_rows(cache, k, v):
     return np.concatenate([cache[0], k[None]]), np.concatenate([cache[1], v[None]])
 
 
+def cache_the_other_way_round(cache, k, v):
+    return new_rows(cache and (cache[1], cache[0]), k, v)
+
+
 def three_vectors(x, W_q, W_k, W_v):
     return x @ W_q, x @ W_k, x @ W_v
 
@@ -189,6 +193,13 @@ KV_CACHE_STEP = Exercise(
     cases=step_cases, steps=step_steps,
     passed="One token in, one token's work done: the past is looked up, never computed again.",
     mistakes=(
+        Mistake("v_before_k", dict(append=cache_the_other_way_round,
+                                   answer=lambda z, K, V, cache: (z, (V, K))),
+                "the cache is (V, K), not (K, V)",
+                "Whoever goes on from the cache expects the keys first.", STEP),
+        Mistake("q_k_swapped", dict(vectors=lambda x, W_q, W_k, W_v: (x @ W_k, x @ W_q, x @ W_v)),
+                "W_q and W_k have changed places",
+                "The new token asks with W_q; what it keeps for later ones to find is made with W_k.", STEP),
         Mistake("replaced", dict(append=lambda cache, k, v: (k[None], v[None])),
                 "the new key and value replace the old ones",
                 "The past is then gone: a token reads only itself. New rows go below the old ones.", STEP),

@@ -28,6 +28,11 @@ def softmax_slips():
         Mistake("softmax_heads", dict(softmax=softmax_along(0)), "softmax runs over the heads (axis 0)",
                 "With heads in front the last axis is the keys: each head shares itself out among the keys, "
                 "on its own.", (ATTENTION, WEIGHTS)),
+        Mistake("softmax_heads_no_max", dict(softmax=lambda S: np.exp(S) / np.exp(S).sum(0)),
+                "softmax runs over the heads (axis 0), and takes exp of large scores as they are",
+                "With heads in front the last axis is the keys: each head shares itself out among the keys, "
+                "on its own. And exp(1000) is inf: the largest score is taken away first.",
+                (ATTENTION, WEIGHTS)),
         Mistake("softmax_queries", dict(softmax=softmax_along(-2)), "softmax runs over the queries",
                 "In (h, n, n) axis 1 is the queries. The keys are the last axis: -1, however many stand in "
                 "front.", (ATTENTION, WEIGHTS)),
@@ -167,6 +172,10 @@ GROUPED_QUERY_ATTENTION = Exercise(
                 "the queries of a group are averaged, so that only g heads come out",
                 "Query heads stay apart: they share what they read, not what they ask. All h come out.",
                 BY_HAND),
+        Mistake("queries_averaged_for_all",
+                dict(queries=lambda Q, K: np.repeat(group_means(Q, K), len(Q) // len(K), axis=0)),
+                "the queries of a group are averaged",
+                "Query heads stay apart: they share what they read, not what they ask.", BY_HAND),
         Mistake("rest_zero", heads_of_keys(shared_out),
                 "only the first g query heads have keys and values, and the others get zeros",
                 "Every query head reads the keys and values of its group.", GROUPS),
@@ -270,6 +279,18 @@ def latent_cut_into_heads(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, 
 def one_wide_head(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
     q, K, V = merge(Q), C @ W_up_k, C @ W_up_v
     return softmax(hide(q @ K.T / scale(X, Q, C, W_up_v))) @ V
+
+
+def queries_and_keys_swapped(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
+    K, V = split(C @ W_up_k, n_heads), split(C @ W_up_v, n_heads)
+    return merge(softmax(hide(K @ np.swapaxes(Q, -1, -2) / scale(X, Q, C, W_up_v))) @ V)
+
+
+def values_cut_by_d_k(X, Q, C, W_up_k, W_up_v, n_heads, split, scale, hide, softmax, merge):
+    """Head i reads columns i·d_k to (i + 1)·d_k of the values; there may be none there."""
+    K, V, d_k = split(C @ W_up_k, n_heads), C @ W_up_v, Q.shape[-1]
+    A = softmax(hide(Q @ np.swapaxes(K, -1, -2) / scale(X, Q, C, W_up_v)))
+    return np.concatenate([A[i] @ V[:, i * d_k:(i + 1) * d_k] for i in range(n_heads)], axis=1)
 
 
 def ups_swapped(X, Q, C, W_up_k, W_up_v, *others):
@@ -377,6 +398,14 @@ LATENT_ATTENTION = Exercise(
                 f"DeepSeek's models do that. {NOTHING_ELSE}", LATENT),
         Mistake("latent_layer_norm", dict(latent=layer_normed), "the latent rows are normalised (LayerNorm)",
                 NOTHING_ELSE, LATENT),
+        Mistake("q_k_swapped", dict(attend=queries_and_keys_swapped),
+                "queries and keys have changed places",
+                "The queries are X W_q, the keys C W_up_k; row i holds what token i asks of all the others.",
+                LATENT),
+        Mistake("values_cut_by_d_k", dict(attend=values_cut_by_d_k),
+                "the values are cut into pieces of d_k columns",
+                "A value has d_v numbers, and d_v need not be d_k: take each width from its own array.",
+                (HEADS, SPLIT)),
         Mistake("ups_swapped", dict(attend=ups_swapped), "W_up_k and W_up_v have changed places",
                 "W_up_k makes the keys, which meet the queries; W_up_v makes what is passed on.", LATENT),
         Mistake("keys_as_values", dict(attend=keys_as_values), "the weights mix the keys, not the values",

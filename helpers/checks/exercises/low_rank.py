@@ -3,6 +3,7 @@
 import numpy as np
 
 from helpers import low_rank as right
+from helpers.checks.compare import numbers
 from helpers.checks.exercise import Case, Exercise, Mistake, drawer
 
 BEST, STACK, ADD_UP = "The best thin product", "W_o is a stack of blocks", "Concatenate, or add up"
@@ -123,8 +124,9 @@ def not_the_best(expected, given, W, r, *_):
     rank = np.linalg.matrix_rank(given, tol=1e-8 * max(np.abs(given).max(), 1))
     if rank > r or is_multiple(given, expected):
         return None
+    had, best = numbers(left_over(W, given), left_over(W, expected))
     return (f"The product has rank {rank}, but it is not the closest one: the squares of what is left over "
-            f"add up to {left_over(W, given):.3g}, and {left_over(W, expected):.3g} can be had.",
+            f"add up to {had}, and {best} can be had.",
             "Not any r directions do: those of the largest singular values leave least.", BEST)
 
 
@@ -166,9 +168,11 @@ LOW_RANK_FACTORS = Exercise(
                 "It is the two thin factors that save numbers; their product is as large as W.", BEST),
         Mistake("order_swapped", dict(finish=lambda A, B, W, r: (B, A)), "the two factors come as B, A",
                 "The tall one stands on the left: (m, r) @ (r, k).", BEST),
-        Mistake("three_factors", dict(factors=three_of_svd, finish=lambda U, s, Vt, W, r: (U, s, Vt)),
-                "the three pieces of np.linalg.svd are returned, cut to r",
-                "Two factors are asked for: multiply the singular values into one of the other two.", BEST),
+        *(Mistake(name, dict(factors=three_of_svd, finish=finish),
+                  "the three pieces of np.linalg.svd are returned, cut to r",
+                  "Two factors are asked for: multiply the singular values into one of the other two.", BEST)
+          for name, finish in (("three_factors", lambda U, s, Vt, W, r: (U, s, Vt)),
+                               ("three_matrices", lambda U, s, Vt, W, r: (U, np.diag(s), Vt)))),
         Mistake("rows_reversed", dict(share=lambda U, s, Vt: (U * s, Vt[::-1])),
                 "the rows of B stand in the opposite order to the columns of A",
                 "Column i of A is multiplied with row i of B: both must belong to the same direction.", BEST),
@@ -183,8 +187,9 @@ LOW_RANK_FACTORS = Exercise(
                 "swapped", "The product A @ B must run over the r directions: (m, r) @ (r, k).", BEST),
         Mistake("right_transposed", dict(finish=lambda A, B, W, r: (A, B.T)), "B comes with rows and columns "
                 "swapped", "The product A @ B must run over the r directions: (m, r) @ (r, k).", BEST),
-        Mistake("by_qr", dict(factors=by_qr), "the QR decomposition is used in place of singular values",
-                "Q takes the columns of W in the order they stand, not by how much they matter.", BEST),
+        Mistake("by_qr", dict(factors=by_qr),
+                "the first r columns of W are taken, as in a QR decomposition, in place of singular values",
+                "They come in the order they stand, not by how much they matter.", BEST),
         Mistake("by_eigenvalues", dict(factors=by_eigenvalues),
                 "the eigenvalues of W are used, largest first",
                 "That needs a symmetric W and gives up what belongs to large negative eigenvalues; singular "

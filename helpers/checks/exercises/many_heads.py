@@ -124,6 +124,7 @@ def merge_cases():
         Case("as many heads as d_k", (draw(2, 5, 2),)),
         Case("as many tokens as d_k", (draw(2, 4, 4),)),
         Case("one token", (draw(3, 1, 2),)),
+        Case("more decimals", (draw(2, 3, 3) / 3,)),
         Case("all sizes equal", (draw(3, 3, 3),)),
         Case("d_k = 1", (draw(4, 3, 1),)),
         Case("integers", (np.arange(24).reshape(2, 3, 4),), style=True),
@@ -179,6 +180,11 @@ MERGE_HEADS = Exercise(
                 "Each head has looked for something else; all of them belong in the row.", MERGE),
         Mistake("first_head_alone", dict(join=lambda H: H[:, 0]), "only the first head is returned",
                 "Each head has looked for something else; all of them belong in the row.", MERGE),
+        Mistake("last_missing", dict(join=lambda H: side_by_side(H[:, :-1])), "the last head is missing",
+                "range(h - 1) ends one too early, and so does [:-1]: each head belongs in the row.", MERGE),
+        Mistake("last_zero", dict(join=lambda H: side_by_side(H * (np.arange(H.shape[1]) < H.shape[1] - 1)[
+                    :, None])), "the last head is missing, its columns are 0",
+                "range(h - 1) ends one too early: each head belongs in the row.", MERGE),
         Mistake("reversed", dict(join=lambda H: side_by_side(H[:, ::-1])),
                 "the heads come in the opposite order",
                 "Head 0 owns the first rows of W_o and must stand in the first columns.", MERGE),
@@ -279,6 +285,16 @@ def values_cut_by_d_k(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, sof
                         scale, hide, softmax, after, mixed, lambda H: H[0]) for mine in own], axis=1)
 
 
+def cut_by_d_model(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax, after, mixed, merge):
+    """Head r gets d_model / h columns of each; there may be none there."""
+    own = X.shape[1] // n_heads
+    cuts = [slice(r * own, (r + 1) * own) for r in range(n_heads)]
+    return np.concatenate([
+        attend_in_heads(X, W_q[:, mine], W_k[:, mine], W_v[:, mine], 1, causal, lambda Y, n_heads: Y[None],
+                        lambda *_: np.sqrt(own), hide, softmax, after, mixed, lambda H: H[0])
+        for mine in cuts], axis=1)
+
+
 def all_axes_turned(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax, after, mixed, merge):
     """Scores with K.T, which of three axes turns round all."""
     Q, K = split(X @ W_q, n_heads), split(X @ W_k, n_heads)
@@ -311,6 +327,15 @@ MULTI_HEAD = Exercise(
         Mistake("scale_d_model", dict(scale=lambda X, W_q, Q, *_: np.sqrt(X.shape[-1])),
                 "the scores are divided by √d_model in place of √d_k",
                 "A head's score is a sum of d_k products, so the width of one head sets its spread.", WHOLE),
+        *(Mistake(name, dict(scale=scale), "the scores are divided by √(d_model / h) in place of √d_k",
+                  "They are the same only where h·d_k = d_model: take d_k from the queries, after the split.",
+                  WHOLE)
+          for name, scale in (
+              ("scale_d_model_over_h", lambda X, W_q, Q, *_: np.sqrt(X.shape[-1] / len(Q))),
+              ("scale_d_model_over_h_whole", lambda X, W_q, Q, *_: np.sqrt(X.shape[-1] // len(Q))))),
+        Mistake("cut_by_d_model", dict(attend=cut_by_d_model),
+                "the weights are cut into pieces of d_model / h columns",
+                "The width of a head is d_k, whatever d_model is: take it from W_q, d_v from W_v.", SPLIT),
         Mistake("scale_all_heads", dict(scale=lambda X, W_q, Q, *_: np.sqrt(W_q.shape[1])),
                 "the scores are divided by √(h·d_k), the width of all heads together",
                 "A head's score is a sum of d_k products: read d_k after the split, or divide by n_heads.",
@@ -375,6 +400,11 @@ MULTI_HEAD = Exercise(
                 "PyTorch's nn.Linear stores its weights that way round; here W_o has a row for each number "
                 "of the joined heads.", WHOLE),
         Mistake("softmax_heads", dict(softmax=softmax_along(0)), "softmax runs over the heads (axis 0)",
+                "With heads in front the last axis is the keys: each head shares itself out among the keys, "
+                "on its own.", WHOLE),
+        Mistake("softmax_heads_finite", dict(softmax=softmax_along(0),
+                                             hide=lambda S, mask: np.where(mask, S, -1e9)),
+                "softmax runs over the heads (axis 0), with -1e9 for hidden scores",
                 "With heads in front the last axis is the keys: each head shares itself out among the keys, "
                 "on its own.", WHOLE),
         Mistake("softmax_queries", dict(softmax=softmax_along(-2)), "softmax runs over the queries",
@@ -506,11 +536,13 @@ def population(x):
 
 def norm_steps(x, sublayer, gamma, beta, eps=1e-5, centre=row_mean, variance=population,
                width=lambda var, eps: np.sqrt(var + eps), affine=lambda z, gamma, beta: z * gamma + beta,
-               around=lambda x, f, norm: x + f(norm(x)), used=lambda eps: eps):
+               around=lambda x, f, norm: x + f(norm(x)), used=lambda eps: eps, late=False):
     def norm(x):
         return affine((x - centre(x)) / width(variance(x), used(eps)), gamma, beta)
+    def sublayer_then_affine(N):
+        return sublayer(N) * gamma + beta
     with np.errstate(all="ignore"):
-        return around(x, sublayer, norm)
+        return around(x, sublayer_then_affine if late else sublayer, norm)
 
 
 def add_in_place(x, f, norm):
@@ -546,6 +578,15 @@ PRE_NORM_RESIDUAL = Exercise(
                 "the norm comes after the sublayer, not before it",
                 "The sublayer must see normalised numbers; what it gives is added as it is.",
                 "Norm before or norm after"),
+        Mistake("centred_residual", dict(around=lambda x, f, norm: x - row_mean(x) + f(norm(x))),
+                "x without its mean is added back, in place of x itself",
+                "x -= mean changes what is added at the end: keep x as it came.", AROUND),
+        Mistake("affine_after", dict(affine=lambda z, gamma, beta: z, late=True),
+                "gamma and beta are applied to what the sublayer gives",
+                "They belong to the norm: the sublayer gets z * gamma + beta.", AROUND),
+        Mistake("sum_of_squares", dict(variance=lambda x: x.shape[-1] * population(x)),
+                "the squared distances are added up and not divided by d",
+                "The variance is their mean.", AROUND),
         Mistake("post_norm", dict(around=lambda x, f, norm: norm(x + f(x))),
                 "the norm comes last, around the sum: norm(x + sublayer(x))",
                 "That is post-norm, as in the first transformer; this exercise asks for pre-norm, which "

@@ -43,7 +43,7 @@ def rope_cases():
         case("d = 2", [0, 1, 2, 3], 2),
         case("gaps", [1, 4, 11], 4),
         case("backwards", [3, 2, 0], 6),
-        case("large positions", [1000, 1003], 4, tolerance=1e-3),
+        case("large positions", [1000, 1003, 1010, 1100, 1200], 6, tolerance=1e-3),
         case("as many tokens as columns", [0, 1, 2, 3], 4),
         case("another base", [0, 2, 5], 6, base=100.0),
         case("half as many tokens as columns", [1, 2, 3], 6),
@@ -122,6 +122,10 @@ def first_half_turned(y, x):
     return np.concatenate([y[:, :y.shape[1] // 2], x[:, y.shape[1] // 2:]], axis=1)
 
 
+def first_pair_turned(y, x):
+    return np.concatenate([y[:, :2], x[:, 2:]], axis=1)
+
+
 def half_precision(angle):
     return angle.astype(np.float32).astype(np.float16).astype(float)
 
@@ -145,8 +149,8 @@ ROPE = Exercise(
                 "with.", PAIRINGS),
         Mistake("clockwise", dict(turn=lambda a, b, cos, sin: (a * cos + b * sin, b * cos - a * sin)),
                 "the pairs are turned the other way round, clockwise",
-                "The minus belongs to the first of a pair: (a cos − b sin, a sin + b cos). Between two rows "
-                "turned alike it makes no difference, and this exercise asks for counter-clockwise.", TURNED),
+                "The minus belongs to the first of a pair: (a cos − b sin, a sin + b cos), which is "
+                "counter-clockwise.", TURNED),
         Mistake("mixed_layout_2", dict(each=angles_laid_twice),
                 "neighbours are paired, but the angles are laid out for halves (all of them, then all again)",
                 "The two columns of a pair must have one angle, or it is no turn: repeat each angle twice.",
@@ -213,6 +217,11 @@ ROPE = Exercise(
         Mistake("added", dict(turn=lambda a, b, cos, sin: (a + sin, b + cos)),
                 "sines and cosines are added to x", "Positions of notebook 01 are added; here each pair is "
                 "turned, so that its length stays.", TURNED),
+        Mistake("first_pair", dict(finish=first_pair_turned), "only the first pair of columns is turned",
+                "All d/2 pairs turn, each at a speed of its own.", TURNED),
+        Mistake("second_line_minus", dict(turn=lambda a, b, cos, sin: (a * cos - b * sin, a * sin - b * cos)),
+                "the second line has a minus where the plus belongs",
+                "A turn is (a cos − b sin, a sin + b cos).", TURNED),
         Mistake("first_half", dict(finish=first_half_turned), "only the first half of the columns is turned",
                 "All d/2 pairs turn.", TURNED),
         Mistake("input_changed", dict(finish=into_x), "the turned rows are written into the array x that was "
@@ -276,13 +285,14 @@ def both(turn):
 
 def rope_attention_steps(Q, K, V, positions, q=turned, k=turned, v=as_it_is,
                          product=lambda q, k: q @ k.T, scale=lambda Q, V: np.sqrt(Q.shape[1]),
-                         hide=lambda S: S, softmax=softmax_steps, mixed=lambda K, V, turned_k: V,
+                         hide=lambda S: S, softmax=softmax_steps, after=lambda Q: 1,
+                         mixed=lambda K, V, turned_k: V,
                          finish=lambda Z, positions: Z):
     with np.errstate(all="ignore"):
         k_turned = k(K, positions)
         S = product(q(Q, positions), k_turned) / scale(Q, V)
         values = mixed(K, v(V, positions), k_turned)
-        return finish(softmax(hide(S)) @ values, positions)
+        return finish(softmax(hide(S)) / after(Q) @ values, positions)
 
 
 SAME = "Both must turn alike, each by its own position: then only the difference of positions is left."
@@ -324,6 +334,13 @@ ROPE_ATTENTION = Exercise(
               ("in_place_overwrite", "the second column of a pair is computed from the first one's new value",
                "Keep the old values of both until both new ones are made."),
               ("added", "sines and cosines are added", "A turn keeps the length of each pair."))),
+        Mistake("turned_twice", both(lambda M, positions: turned(turned(M, positions), positions)),
+                "queries and keys are turned twice",
+                "Turned twice they stand at twice their positions: every distance counts double.", TURNED),
+        Mistake("scaled_after", dict(scale=lambda Q, V: 1, after=lambda Q: np.sqrt(Q.shape[1])),
+                "the division by √d_k comes after softmax",
+                "There it only shrinks the answer; it is the scores that must be kept close together.",
+                (ATTENTION, FAR)),
         Mistake("no_scale", dict(scale=lambda Q, V: 1), "the scores are not divided by √d_k",
                 "Their spread grows with d_k, and softmax becomes a switch.", (ATTENTION, FAR)),
         Mistake("d_not_sqrt", dict(scale=lambda Q, V: Q.shape[1]),
