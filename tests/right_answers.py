@@ -107,6 +107,11 @@ def scores_with_walrus(Q, K):
     return S
 
 
+@right("scores")
+def scores_that_could_be_masked(Q, K):
+    return np.ma.array(Q @ K.T)
+
+
 @right("scaled_scores")
 def scaled_with_a_global(Q, K):
     S = np.tensordot(Q, K, axes=(1, 1))

@@ -103,7 +103,7 @@ WRONG = {
     "complex numbers": ("def scores(Q, K): return Q @ K.T + 0j", "complex"),
     "a masked array": ("""
         import numpy as np
-        def scores(Q, K): return np.ma.array(Q @ K.T)
+        def scores(Q, K): return np.ma.masked_less(Q @ K.T, 0)
         """, "masked array"),
     "far too much": ("""
         import numpy as np

@@ -197,3 +197,19 @@ def test_a_reader_of_the_table_may_stop_early(file):
                            stderr=subprocess.PIPE)
     os.close(write)
     assert shown.returncode == 0 and shown.stderr == b""
+
+
+def test_a_file_saved_by_another_editor_with_a_mark_in_front_is_read(file):
+    record.note("scores", True)
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
+    assert record.note("softmax", False) == ""
+    assert set(kept(file)) == {"scores", "softmax"}
+
+
+def test_what_a_kernel_ended_in_the_middle_has_left_is_swept_away(file):
+    old, new = (file.with_name(f"progress.json.{n}.tmp") for n in (11, 12))
+    for path in (old, new):
+        path.write_text("{", encoding="utf-8")
+    os.utime(old, (time.time() - 60,) * 2)
+    record.note("scores", True)
+    assert not old.exists() and new.exists()
