@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helpers.checks import judge, process, run
+from helpers.checks import judge, process, run, verdict_on
 
 ROOT = Path(__file__).parents[1]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals and fork are not on Windows")
@@ -303,7 +303,9 @@ def test_an_object_that_cannot_be_looked_at_gets_a_sentence():
 
         def __call__(self, z):
             return z
-    assert "reading an attribute of it raises RuntimeError" in run("softmax", Odd()).message
+    softmax = Odd()
+    for report in (run("softmax", softmax), verdict_on(softmax, sys._getframe())):
+        assert "reading an attribute of it raises RuntimeError" in report.message
 
 
 def test_an_optional_argument_that_is_missing_gets_a_sentence():

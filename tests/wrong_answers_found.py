@@ -160,7 +160,7 @@ def mask_of_inf_and_0(n_q, n_k=None):
 
 @wrong("token_ids", says="an axis of length 1 too many")
 def ids_in_a_column(tokens, vocab):
-    return np.array([vocab.get(t, vocab["<unk>"]) for t in tokens], int)[:, None]
+    return np.array([[vocab.get(t, vocab["<unk>"])] for t in tokens], int)       # no tokens: no column
 
 
 @wrong("embed", says="printed about, and no error is raised")

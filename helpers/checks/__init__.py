@@ -66,7 +66,10 @@ def exercise_named(function, frame):
     """The exercise a function answers: by its own name, or by the variable that holds it (a lambda)."""
     if not callable(function):
         return None
-    name = getattr(function, "__name__", None)
+    try:
+        name = getattr(function, "__name__", None)
+    except Exception:  # an object that answers no such question
+        name = None
     if name in BY_NAME:
         return name
     scope = {**frame.f_globals, **frame.f_locals} if frame else {}
