@@ -17,7 +17,7 @@ from test_smollm2 import SMALL, by_loops, small_model
 
 from helpers import embeddings, explorers, kv_sharing, smollm2
 from helpers.attention import softmax
-from helpers.figures.model_heads import model_heads, visible
+from helpers.figures.model_heads import isolated, model_heads, visible
 from helpers.figures.words import number, numbered
 from helpers.smollm2.measure import SCORES, head_scores, n_asked, patterns
 
@@ -307,6 +307,19 @@ def test_what_does_not_exist_is_refused(model, wrong, says):
         made(model, **wrong)
 
 
+@pytest.mark.parametrize("wrong", [(1, 0), [1], "1.0", 3], ids=repr)
+def test_heads_to_switch_off_must_be_pairs(model, wrong):
+    with pytest.raises(TypeError, match=r"without must be a list of pairs.*\[\(16, 0\)\]"):
+        made(model, without=wrong)
+
+
+def test_heads_to_switch_off_may_come_as_any_pairs(model):
+    expected = made(model, without=[(1, 0), (0, 2)])
+    for pairs in ({(0, 2), (1, 0)}, (pair for pair in OFF if pair != (1, 5)), np.array([[0, 2], [1, 0]])):
+        explorer = made(model, without=pairs)
+        assert explorer.off == {(0, 2), (1, 0)} and drawing(explorer) == drawing(expected)
+
+
 def test_a_text_must_be_a_string(model):
     with pytest.raises(TypeError, match="must be a string"):
         made(model, text=[1, 2])
@@ -367,6 +380,26 @@ def test_shades_outlines_and_crosses_lie_where_their_head_is():
         inside = {(round((float(py) - top) / side * 4), round((float(px) - left) / side * 4))
                   for px, py in found if left - 1 < float(px) < left + side}
         assert inside == ({(i, i) for i in range(4)} if s == 2 else {(i, 0) for i in range(4)})
+
+
+@pytest.mark.parametrize("before, after, expected", [
+    (0.2, 0.2, [106]), (1, 1, [106]), (0.02, 0.04, [26, 52]), (0.8, 0.6, [52, 39]), (0.001, 0.002, [0, 0])])
+def test_the_longest_bar_fills_its_room_and_the_others_keep_their_proportion(before, after, expected):
+    one = np.ones((1, 1, 1, 1))
+    off, predictions = set() if before == after else {(0, 0)}, [("b", before, after), ("c", 0, 0)]
+    svg = model_heads(["a"], one, one[0, 0], "itself", SCORES["itself"], 1, (0, 0), 0, off, predictions,
+                      "title").svg
+    bars = [float(box.get("width")) for box in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}rect")
+            if box.get("height") == "9"]
+    assert bars == expected + [0] * len(expected)
+
+
+def test_a_name_from_right_to_left_is_kept_apart_from_the_sentence_around_it(model):
+    assert isolated("␣cat") == "␣cat" and isolated("猫₂") == "猫₂" and isolated("é") == "é"
+    assert isolated("ש₂") == "\u2068ש₂\u2069" and isolated("\u0639") == "\u2068\u0639\u2069"
+    title = made(model, "ש").picture().title
+    assert title == "Head 1.3: “\u2068ש\u2069” gives its largest weight to “\u2068ש\u2069”: 1.00"
+    assert not re.search("[\u2066-\u2069]", made(model).picture().svg)
 
 
 def test_the_fullest_picture_stays_small_and_inside_its_width():

@@ -7,7 +7,7 @@ from helpers import smollm2
 from helpers.explorers.base import Explorer, choice, slider
 from helpers.figures.head_grid import without as names_of
 from helpers.figures.heads import largest
-from helpers.figures.model_heads import model_heads, visible
+from helpers.figures.model_heads import isolated, model_heads, visible
 from helpers.figures.words import number, numbered
 from helpers.smollm2.measure import SCORES, head_scores, n_asked, patterns
 
@@ -21,7 +21,7 @@ class ModelHeads(Explorer):
     def __init__(self, text, layer, head, query, score, without, model):
         super().__init__()
         self.model = smollm2.load() if model is None else model
-        self.off = set(without)
+        self.off = {(layer, head) for layer, heads in self.model._switched(without).items() for head in heads}
         self.read(text)
         c = self.model.config
         self.text = widgets.Text(text, description="text", continuous_update=False,
@@ -125,8 +125,8 @@ class ModelHeads(Explorer):
         weights = self.now.A[layer, head, query]
         most = largest(weights)
         off = ", switched off" if self.chosen in self.off else ""
-        title = (f"Head {layer}.{head}{off}: “{self.names[query]}” gives its largest weight to "
-                 f"“{self.names[most]}”: {number(weights[most])}")
+        title = (f"Head {layer}.{head}{off}: “{isolated(self.names[query])}” gives its largest weight to "
+                 f"“{isolated(self.names[most])}”: {number(weights[most])}")
         return model_heads(self.names, self.now.A, self.scores[score], score, SCORES[score],
                            n_asked(score, self.now.ids), self.chosen, query, self.off, self.predictions(),
                            title)

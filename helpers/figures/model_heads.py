@@ -1,5 +1,7 @@
 """All heads of a large model on one text, behind an explorer: `model_heads`. Arrays in, a Picture out."""
 
+import unicodedata
+
 import numpy as np
 
 from helpers.figures.arrays import cell_size, draw_cells, draw_shades, label_room, write_columns
@@ -20,6 +22,12 @@ SHOWN_AS = {" ": "␣", "\n": "⏎", "\t": "⇥"}
 def visible(token):
     """A token as it is shown: spaces and what cannot be seen get a sign."""
     return "".join(SHOWN_AS.get(c, c if c.isprintable() else f"U+{ord(c):04X}") for c in token) or "(nothing)"
+
+
+def isolated(name):
+    """A name for use within a sentence: one written from right to left would turn round what follows it."""
+    from_right = any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in name)
+    return f"\u2068{name}\u2069" if from_right else name      # first strong isolate … pop
 
 
 def model_heads(names, patterns, scores, score, meaning, n_asked, chosen, query, off, predictions, title):
@@ -63,7 +71,7 @@ def model_heads(names, patterns, scores, score, meaning, n_asked, chosen, query,
     best = ", ".join(f"{r}.{s} {told(scores[r, s])}" for r, s in ranked[:BEST])
     text = [title, note + f" Highest: {best}." * bool(ranked),
             table(rows, ["", *(f"head {s}" for s in range(n_heads))]),
-            table(reads, [f"“{names[query]}” reads most", "token", "weight", "state"]),
+            table(reads, [f"“{isolated(names[query])}” reads most", "token", "weight", "state"]),
             f"layer {layer} head {head}:",
             table([[name + (" (query)" if first + i == query else ""), *map(number, row)]
                    for i, (name, row) in enumerate(zip(names[first:end], large, strict=True))],
@@ -124,20 +132,24 @@ def draw_layer(sheet, patterns, layer, chosen, query, off):
 
 
 def draw_predictions(sheet, x, top, predictions, off):
-    """For each token two bars, with all heads above, without those switched off below, and both numbers."""
+    """For each token two bars, with all heads above, without those switched off below, and both numbers.
+
+    The longest bar fills the room: what is likeliest has a small share in many texts.
+    """
     sheet.text(x, top + TEXT, "the next token", TEXT, weight="bold")
     top += TEXT + 7
     words = f"all heads → {without(off)}" if off else "all heads on"
     sheet.text(x, top + SMALL, shorten(words, WORDS, SMALL), SMALL, "soft")
     top += SMALL + 8
     side, right = 84, 94 if off else 40
-    room = WORDS - side - right
+    largest_share = max(rounded(p) for _, *both in predictions for p in both)
+    unit = (WORDS - side - right) / (largest_share or 1)
     for i, (token, before, after) in enumerate(predictions):
         y = top + i * ROW
         sheet.text(x, y + 18, shorten(token, side - 8, TEXT))
         if off:
-            sheet.rect(x + side, y + 4, round(rounded(before) * room), 9, "negative")
-        sheet.rect(x + side, y + (13 if off else 8), round(rounded(after) * room), 9, "positive")
+            sheet.rect(x + side, y + 4, round(rounded(before) * unit), 9, "negative")
+        sheet.rect(x + side, y + (13 if off else 8), round(rounded(after) * unit), 9, "positive")
         words = f"{number(before)} → {number(after)}" if off else number(after)
         sheet.text(x + WORDS, y + 18, words, anchor="end")
     sheet.line(x + side, top, x + side, top + len(predictions) * ROW, "soft")
