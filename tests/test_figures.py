@@ -441,6 +441,19 @@ def test_lines_pass_through_their_points():
     assert steps[0, 0] > 0 > steps[0, 1]
 
 
+def test_where_curves_end_together_a_piece_of_each_stands_before_its_name():
+    x = np.arange(3)
+    svg = figures.lines(x, {"silu": [0, 1, 5], "ReLU": [-1, 0, 5]}, "t", "x", "y").svg
+    looks = r'stroke="([^"]+)" [^>]*?(?:dasharray="([^"]+)")?/>'
+    pieces = re.findall(r'<path d="M642 ([\d.]+)L672 \1"[^>]* ' + looks, svg)
+    names = re.findall(r'<text x="678" y="([\d.]+)"[^>]*>(silu|ReLU)</text>', svg)
+    assert [float(y) - 4 for y, _ in names] == [float(y) for y, _, _ in pieces]
+    told = {name: piece[1:] for (_, name), piece in zip(names, pieces, strict=True)}
+    assert told == {"silu": (style.LIGHT["head0"], ""), "ReLU": (style.LIGHT["head1"], "7 4")}
+    apart = figures.lines(x, {"silu": [0, 1, 5], "ReLU": [-1, 0, 4]}, "t", "x", "y").svg
+    assert "M642 " not in apart and '<text x="642"' in apart
+
+
 def test_bars_are_as_long_as_their_values():
     values = [0.5, -0.25, 1.0]
     svg = figures.bars(["a", "b", "c"], values, "t").svg

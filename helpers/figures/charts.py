@@ -18,6 +18,7 @@ COLOURS = ("head0", "head1", "head2", "head3", "soft", "ink")     # no role has 
 DASHES = (None, "7 4", "2 3", "10 3 2 3", "14 5", "1 5")
 MARK = 4.5                                   # half the size of a mark
 CHART_TEXT, LABEL_MOST = 12, 140             # px: labels in a plot
+SAMPLE, MEET = 36, 3                         # px: for a piece of a curve, where two end as close as this
 SIDE = 76                                    # left of a plot area: room for ticks and the name of the axis
 
 
@@ -62,7 +63,7 @@ def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
 
 
 def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
-    """Curves over the same x, each with its name at its end.
+    """Curves over the same x, each with its name at its end; where ends meet, a piece of the curve before it.
 
     x : (n,), rising, series : {name: (n,)}.  Raises ValueError when lengths differ, or when a logarithm is
     asked of what is not positive.
@@ -78,16 +79,19 @@ def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
     for flag, values, axis in ((logx, x, "x"), (logy, everything, "y")):
         if flag and values.min() <= 0:
             raise ValueError(f"log{axis} needs positive numbers, the least is {values.min():g}")
-    key = max(width(name, TEXT) for name in series) + 16 if len(series) > 1 else PAD
-    key, wide = min(key, 240), 540
-    sheet = Sheet(title, f"Curves over {xlabel or 'x'}: {', '.join(series)}.", SIDE + wide + key + 2 * PAD)
     bottom, top = everything.min(), everything.max()
     if logy:
         bottom, top = bottom / 1.25, top * 1.25
     else:
         room = (top - bottom) * 0.06 or abs(top) * 0.1 or 1.0
         bottom, top = (0.0 if 0 <= bottom < 0.4 * top else bottom - room), top + room
-    axes = Axes(sheet, wide, 300, (x[0], x[-1]), (bottom, top), xlabel, ylabel, logx, logy,
+    key = max(width(name, TEXT) for name in series) + 16 if len(series) > 1 else PAD
+    key, wide, high = min(key, 240), 540, 300
+    last = sorted(share(y[-1], bottom, top, logy) * high for y in series.values())
+    sample = SAMPLE if any(b - a < MEET for a, b in zip(last, last[1:], strict=False)) else 0
+    sheet = Sheet(title, f"Curves over {xlabel or 'x'}: {', '.join(series)}.",
+                  SIDE + wide + sample + key + 2 * PAD)
+    axes = Axes(sheet, wide, high, (x[0], x[-1]), (bottom, top), xlabel, ylabel, logx, logy,
                 xticks=x if len(x) <= 8 else None)
     ends = []
     for i, (name, y) in enumerate(series.items()):
@@ -97,10 +101,13 @@ def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
         if len(x) <= 16:
             for a, b in dots:
                 mark(sheet, a, b, i)
-        ends.append([dots[-1][1], name])
+        ends.append([dots[-1][1], name, i])
     if len(series) > 1:
-        for y, name in spread_out(sorted(ends), 17, axes.top, axes.top + axes.high):
-            sheet.text(axes.left + wide + 12, y + 4, shorten(name, key, TEXT))
+        left = axes.left + wide + 12
+        for y, name, i in spread_out(sorted(ends), 17, axes.top, axes.top + axes.high):
+            if sample:
+                sheet.line(left, y, left + sample - 6, y, COLOURS[i % 6], 2.2, DASHES[i % 6])
+            sheet.text(left + sample, y + 4, shorten(name, key, TEXT))
     at = range(len(x)) if len(x) <= 12 else sorted({round(i * (len(x) - 1) / 8) for i in range(9)})
     rows = [[short_number(x[i]), *(short_number(f"{y[i]:.3g}") for y in series.values())] for i in at]
     return Picture(title, f"{title}\n{table(rows, [xlabel or 'x', *series])}", sheet.finish())
@@ -277,7 +284,7 @@ def overlap(a, b, c, d):
 
 
 def spread_out(ends, gap, top, bottom):
-    """Labels at [y, name], rising in y, moved apart to `gap` px and kept between top and bottom."""
+    """Labels at [y, name, …], rising in y, moved apart to `gap` px and kept between top and bottom."""
     for i in range(1, len(ends)):
         ends[i][0] = max(ends[i][0], ends[i - 1][0] + gap)
     limit = bottom
