@@ -71,7 +71,7 @@ def rows(quick=False):
             page.goto(address)
             run_all(page, len(names))
             for number, name in enumerate(names):
-                times = clicks(page.locator(".jp-OutputArea .sa").nth(number), 10 if quick else 40)
+                times = clicks(page.locator(".jp-OutputArea .sa").nth(number), 10 if quick else 25)
                 yield Row(f"click → repaint, {name}", quantiles(times, n=10)[-1], AGAINST, GOAL, 1)
             running.close()
 
