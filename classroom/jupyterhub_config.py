@@ -48,7 +48,7 @@ c.ConfigurableHTTPProxy.pid_file = str(hub / "proxy.pid")
 c.JupyterHub.authenticator_class = "shared-password"
 c.SharedPasswordAuthenticator.user_password = PASSWORD
 c.Authenticator.allow_all = True
-c.Authenticator.username_pattern = r"[a-z0-9][a-z0-9_-]{0,30}"  # a name is also that of a folder
+c.Authenticator.username_pattern = r"[a-z0-9][a-z0-9_-]{0,30}\Z"  # a name is also that of a folder
 
 c.JupyterHub.spawner_class = "simple"
 c.SimpleLocalProcessSpawner.home_dir_template = str(ROOM / "{username}")

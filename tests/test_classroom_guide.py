@@ -1,7 +1,10 @@
 """The guide for those who teach: its plans add up, and every heading, mistake and command in it exists."""
 
 import importlib.util
+import math
+import os
 import re
+import tomllib
 from pathlib import Path
 
 import nbformat
@@ -126,3 +129,66 @@ def test_every_command_and_every_link_within_exists():
         assert anchor in headings
     for path in re.findall(r"classroom/[\w.]+\.py", GUIDE):
         assert (ROOT / path).exists()
+
+
+# Sizes
+
+
+def measured():
+    """{what: MiB} of the table of measured memory."""
+    return {row[0]: int(row[1]) for row in rows(section("One room, one machine"))}
+
+
+def test_the_machines_are_reckoned_from_the_measured_memory():
+    values = (ROOT / "classroom" / "kubernetes" / "values.yaml").read_text(encoding="utf-8")
+    promised = int(re.search(r"guarantee: (\d+)M ", values)[1])        # JupyterHub's M is a MiB
+    text = " ".join(section("Many machines").split())
+    assert f"each learner is promised {promised} MiB" in text
+    kept = int(re.search(r"keeps (\d+) GiB", text)[1])
+    *each, weights = measured().values()
+    assert max(each) < promised and f"take {weights} MiB of it once" in text
+    holds = [((size - kept) * 1024 - weights) // promised for size in (16, 32)]
+    table = {row[0]: row[1:] for row in rows(section("Many machines"))}
+    assert table["one machine holds"] == [str(number) for number in holds]
+    for learners in ("100", "1,000"):
+        machines = [math.ceil(int(learners.replace(",", "")) / number) for number in holds]
+        assert table[learners] == [f"{number} machines" for number in machines]
+
+
+def test_a_room_of_thirty_fits_where_the_guide_says():
+    size = int(re.search(r"a machine with (\d+) GiB takes a room of 30", FLAT)[1])
+    *each, weights = measured().values()
+    assert 30 * max(each) + weights < (size - 2) * 1024
+
+
+# What hubs look for
+
+
+def test_binder_finds_its_files_and_a_python_that_is_new_enough():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = project["requires-python"].removeprefix(">=").split(".")
+    found = re.fullmatch(r"python-(\d+)\.(\d+)\s*", (ROOT / "binder" / "runtime.txt").read_text())
+    assert [int(part) for part in found.groups()] >= [int(part) for part in wanted]
+    lines = (ROOT / "binder" / "requirements.txt").read_text().splitlines()
+    (line,) = [line for line in lines if not line.startswith("#")]
+    assert (ROOT / "binder" / line.removeprefix("-r ")).resolve() == ROOT / "requirements.txt"
+    start = ROOT / "binder" / "start"
+    assert start.read_text().startswith("#!/bin/bash\n") and 'exec "$@"' in start.read_text()
+    assert os.name == "nt" or os.access(start, os.X_OK)
+
+
+def test_the_hubs_settings_are_sound_and_the_guide_says_the_password():
+    path = ROOT / "classroom" / "jupyterhub_config.py"
+    source = path.read_text(encoding="utf-8")
+    compile(source, str(path), "exec")
+    password = re.search(r'COURSE_PASSWORD"\) or "([^"]+)"', source)[1]
+    assert f"`{password}`" in GUIDE and len(password) >= 8            # the authenticator takes no shorter one
+    assert f":{re.search(r'COURSE_PORT.. or (.*?)[)]', source)[1]}`" in GUIDE
+
+
+def test_the_names_of_learners_cannot_lead_out_of_the_room():
+    source = (ROOT / "classroom" / "jupyterhub_config.py").read_text(encoding="utf-8")
+    pattern = re.search(r'username_pattern = r"([^"]+)"', source)[1]
+    assert re.match(pattern, "anna") and re.match(pattern, "ben_2")      # JupyterHub calls match, not fullmatch
+    for name in ("..", "../x", "/etc", ".hub", "a/b", "anna/../ben", "anna\n", "", "A", "a" * 40):
+        assert not re.match(pattern, name)
