@@ -189,6 +189,6 @@ def test_the_hubs_settings_are_sound_and_the_guide_says_the_password():
 def test_the_names_of_learners_cannot_lead_out_of_the_room():
     source = (ROOT / "classroom" / "jupyterhub_config.py").read_text(encoding="utf-8")
     pattern = re.search(r'username_pattern = r"([^"]+)"', source)[1]
-    assert re.match(pattern, "anna") and re.match(pattern, "ben_2")      # JupyterHub calls match, not fullmatch
+    assert re.match(pattern, "anna") and re.match(pattern, "ben_2")  # JupyterHub calls match, not fullmatch
     for name in ("..", "../x", "/etc", ".hub", "a/b", "anna/../ben", "anna\n", "", "A", "a" * 40):
         assert not re.match(pattern, name)
