@@ -67,11 +67,11 @@ COMPARE = {
 }
 
 NO_NETWORK = (
-    "The packages could not be fetched: no connection to the package index.\n"
+    "%s: no connection to the package index.\n"
     "Check the network (behind a proxy, set HTTPS_PROXY), then run the same command again."
 )
 NO_CERTIFICATE = (
-    "The packages could not be fetched: this machine does not trust the certificate of the package index.\n"
+    "%s: this machine does not trust the certificate of the package index.\n"
     "Behind a company proxy, set PIP_CERT to its certificate file, then run the same command again."
 )
 DISK_FULL = "The disk is full. The course needs about 600 MB: make room, then run the same command again."
@@ -288,9 +288,9 @@ def explain(what, heard):
     if re.search("No space left|Errno 28", log) or shutil.disk_usage(ROOT).free < 50e6:
         return DISK_FULL
     if "CERTIFICATE_VERIFY_FAILED" in log:
-        return NO_CERTIFICATE
+        return NO_CERTIFICATE % what
     if re.search("new connection|Timeout|name resolution|ProxyError|from versions: none", log):
-        return NO_NETWORK
+        return NO_NETWORK % what
     missing = re.search(r"No matching distribution found for (\S+)", log)
     if missing:
         sentence = "There is no package %s for Python %d.%d on this system: try another, such as Python 3.12."

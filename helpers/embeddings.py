@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from helpers.arrays import array, count, number, same_size
+from helpers.arrays import array, count, look_at_values, number, same_size
 from helpers.attention import scaled_scores, softmax
 
 
@@ -39,9 +39,10 @@ def embed(ids, E):
     """The rows of the embedding matrix that belong to the ids.
 
     ids : (n,) integers in 0 … V-1, E : (V, d).  Returns X : (n, d), a copy: writing to it leaves E alone.
-    Raises TypeError for ids that are not integers, ValueError for an id outside 0 … V-1.
+    Raises TypeError for ids that are not integers, ValueError for an id outside 0 … V-1 or for a row taken
+    that holds NaN or infinity.
     """
-    E = array("E", E, ("V", "d"))
+    E = array("E", E, ("V", "d"), holds=None)               # V may be large: the rows taken are looked at
     try:
         ids = np.asarray(ids)
     except ValueError:
@@ -55,7 +56,10 @@ def embed(ids, E):
     outside = ids[(ids < 0) | (ids >= len(E))]
     if outside.size:
         raise ValueError(f"every id must lie in 0 … {len(E) - 1} (E has {len(E)} rows), got {outside[0]}")
-    return E[ids]                                           # (n,) into (V, d) -> (n, d)
+    X = E[ids]                                              # (n,) into (V, d) -> (n, d)
+    if not np.isfinite(X).all():
+        look_at_values("E", E)                              # says where
+    return X
 
 
 def sinusoidal_positions(n, d, base=10000.0):

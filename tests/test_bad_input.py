@@ -101,7 +101,7 @@ GOOD = {
     "embeddings.token_ids": {"tokens": thing(["i"], None, "i", 3, [3], ["i", None], ["he"],
                                              called="tokens|vocabulary"),
                              "vocab": thing({"i": 0}, None, ["i"], "i", {}, called="vocab|vocabulary")},
-    "embeddings.embed": {"ids": array(2, integers=True), "E": array(3, 4)},
+    "embeddings.embed": {"ids": array(2, integers=True), "E": array(1, 4)},      # of the rows, those taken
     "embeddings.sinusoidal_positions": {"n": count(3), "d": count(4), "base": number(100.0, 0, -1.0, np.inf)},
     "embeddings.rope": {"x": array(2, 4, stacked=True), "positions": array(2),
                         "base": number(100.0, 0, -1.0, np.inf)},

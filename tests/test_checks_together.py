@@ -154,7 +154,7 @@ def test_a_model_on_the_readers_functions_passes_and_says_whose_they_are(small):
     assert report.passed, report.message
     said = Letters().decode(together.IDS)
     assert report.message.startswith(f"✓ my_model     dbebf{said}\n  So says the language model on 2 of your")
-    assert "  softmax 18, merge_heads 18.\n" in report.message     # 2 layers · (8 steps + the prompt alone)
+    assert "  softmax 22, merge_heads 22.\n" in report.message     # 2 layers · (8 steps + 1 + 2 parts)
     assert "On the course's own, for want of yours: embed (1.2), split_heads (4.1), rope" in report.message
     assert report.message.endswith("That was the last one.") and report.remarks == []
 
@@ -166,6 +166,8 @@ def test_a_model_on_the_readers_functions_passes_and_says_whose_they_are(small):
     ("04", "def merge_heads(H):\n    return np.concatenate(list(H), axis=1) * 1.01",
      "merge_heads → the same words, but logits are off by up to 0.0"),
     ("04", "def merge_heads(H):\n    return np.concatenate(list(H), axis=1) * np.nan", "merge_heads → "),
+    ("04", "def merge_heads(H):\n    return np.concatenate(list(H / (1 - (H.shape[1] == 3))), axis=1)",
+     "merge_heads → ValueError: your merge_heads must give finite numbers; it gave "),
     ("03", "def softmax(z):\n    z = np.exp(z)\n    raise NotImplementedError('half')",
      "softmax → NotImplementedError: half (in softmax)"),
 ])
@@ -186,6 +188,29 @@ def test_two_functions_that_fail_are_both_named(small):
     assert [line.split(" →")[0] for line in report.holds] == ["softmax", "merge_heads"]
 
 
+def test_a_mask_that_is_right_for_as_many_queries_as_keys_alone_is_found(small):
+    """In the next turn of a chat a few new queries read all that was said before."""
+    mask = "def causal_mask(n_q, n_k=None):\n    return np.tri(n_q, n_k, dtype=bool)"
+    exercises(**{"03": ("causal-mask", mask),
+                 "04": ("merge-heads", STUB.format("merge_heads"))})
+    report = run("my_model", my_model)
+    assert report.diagnosis == "Your causal_mask (3.4) is what fails."
+    assert "causal_mask → the same words, but where a text comes in two parts, as in a chat" in report.message
+
+
+def test_of_two_that_fail_the_one_that_the_other_calls_is_named_first(small):
+    exercises()
+    write(Path("03_a.ipynb"), "import numpy as np", ("softmax-answer", "def softmax(z):\n    return z * 2"),
+          ("attention-weights-answer",
+           "def attention_weights(S, mask=None):\n    return softmax(np.where(mask, S, -np.inf))"))
+    report = run("my_model", my_model)
+    assert report.diagnosis == "Your softmax (3.3) is what fails.", report.message
+    assert "attention_weights (3.5) fails too, as it must where it calls softmax. Begin" in report.message
+    write(Path("03_a.ipynb"), "import numpy as np", RIGHT["03"][1],
+          ("attention-weights-answer", "def attention_weights(S, mask=None):\n    return softmax(2 * S)"))
+    assert run("my_model", my_model).diagnosis == "Your attention_weights (3.5) is what fails."
+
+
 def test_functions_that_fail_only_together_are_said_to(small, monkeypatch):
     exercises(**{"04": ("merge-heads", "def merge_heads(H):\n    return H")})
     monkeypatch.setattr(together, "one_by_one", lambda trial, steps: [Outcome(["", True, []]) for _ in steps])
@@ -201,6 +226,8 @@ def test_functions_that_fail_only_together_are_said_to(small, monkeypatch):
      "not put in: softmax."),
     (lambda model, mine: model.use(**mine), "wrong", "ValueError: single_head is no part of this model"),
     (lambda model, mine: mine.nothing, "wrong", "AttributeError"),
+    (lambda model, mine: "The capital", "wrong", "gave back a str, where a model is expected"),
+    (lambda model, mine: None, "not written", "not written yet"),
     (lambda mine: mine, "unusable", "my_model is called with 2 arguments (model, mine); yours takes (mine)."),
     (lambda model, mine: (_ for _ in ()).throw(NotImplementedError), "not written", "not written yet"),
 ])
@@ -306,10 +333,10 @@ def test_the_real_model_answers_on_functions_that_are_right(real):
 @pytest.mark.parametrize(("body", "says"), [
     ("return x", "rope → ' Paris, Paris"),
     ("import os; os._exit(3)", "rope → its process ended (exit 3)"),
-    ("while True: pass", "rope → not done after 3 s"),
+    ("while True: pass", "rope → not done after 6 s"),
 ])
 def test_a_function_that_fails_hurts_nothing_and_is_named(real, monkeypatch, body, says):
-    monkeypatch.setattr(together, "LIMIT", 3)
+    monkeypatch.setattr(together, "LIMIT", 6)
     for path in Path.cwd().glob("0[23]*.ipynb"):
         path.unlink()
     space = {"names": ("embed", "split_heads", "rope", "merge_heads")}

@@ -7,12 +7,14 @@ greedy tokens, two attention patterns).
 import json
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bench import language_model
 from helpers import attention, embeddings, kv_sharing, multi_head, sampling, smollm2
+from helpers.smollm2 import measure
 from helpers.smollm2 import model as module
 from helpers.smollm2.functions import WHEN, Functions
 from helpers.smollm2.model import SmolLM2, rms_norm, silu
@@ -143,6 +145,39 @@ def test_what_makes_no_sense_is_refused(small):
         small.head(0, 6)
     with pytest.raises(ValueError, match="no layer 2"):
         small.run(IDS, layers=[2])
+    with pytest.raises(TypeError, match=r"layers must be a list of whole numbers, such as \[16\], got 1"):
+        small.run(IDS, layers=1)
+    for k in (0, -1):
+        with pytest.raises(ValueError, match="k must be at least 1"):
+            small.next_tokens(IDS, k)
+    for settings in ({"top_k": -4}, {"top_p": 7}, {"temperature": -1}, {"temperature": float("nan")}):
+        with pytest.raises(ValueError, match=f"{next(iter(settings))} must be"):
+            small.generate_ids(IDS, 1, **settings)
+    with pytest.raises(ValueError, match="no layer 2, head 0"):
+        small.generate_ids(IDS, 1, without=[(2, 0)])
+
+
+@pytest.mark.parametrize("without", [(1, 0), "1.0", [1], 1, [(0, 1, 2)], None])
+def test_what_are_no_pairs_of_layer_and_head_is_said(small, without):
+    for call in (small.logits, small.losses, small.run, small.generate_ids, small.next_tokens,
+                 lambda ids, without: measure.patterns(small, ids, without)):
+        with pytest.raises(TypeError, match=r"without must be a list of pairs .* such as \[\(16, 0\)\], got"):
+            call(IDS, without=without)
+    with pytest.raises(TypeError, match="layer must be a whole number, got 1.0"):
+        small.logits(IDS, [(1.0, 0)])
+
+
+def test_layers_and_pairs_that_come_one_by_one_serve(small, monkeypatch):
+    """A generator can be gone through once; what it holds counts for every part of the text."""
+    off = [(0, 2), (1, 5)]
+    small = SmolLM2(small.weights, SimpleNamespace(tokens=list), Functions())
+    trace = small.run(IDS, layers=(i for i in (0, 1)), without=(pair for pair in off))
+    assert list(trace.layers) == [0, 1] and not trace.layers[1].Z[5].any()
+    monkeypatch.setattr(module, "CHUNK", 3)
+    assert close(small.logits(IDS, (pair for pair in off)), by_loops(small, IDS, off))
+    written = list(small.generate_ids(IDS, 9, stop=False, without=off))
+    assert written == list(small.generate_ids(IDS, 9, stop=False, without=(pair for pair in off)))
+    assert written != list(small.generate_ids(IDS, 9, stop=False))
 
 
 def test_the_bench_reads_every_weight_and_makes_the_step_of_generation(small):
@@ -290,9 +325,30 @@ def test_a_wrong_shape_is_said_with_the_functions_name(small, name, wrong):
         small.use(**{name: wrong}).logits(IDS)
 
 
+@pytest.mark.parametrize("name", [name for name in WHEN if name not in ("sample_next", "causal_mask")])
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_what_is_not_finite_is_said_with_the_functions_name_and_the_place(small, name, bad):
+    def spoilt(*arguments):
+        result = np.array(NOT_CAUSAL.get(name, WHEN[name][0])(*arguments))
+        result[(-1,) * result.ndim] = bad
+        return result
+    with pytest.raises(ValueError, match=rf"your {name} must give finite numbers; it gave {bad} at \[\d"):
+        small.use(**{name: spoilt}).logits(IDS)
+
+
+def test_a_mask_of_false_alone_lets_nothing_be_read(small):
+    """Of bool it is what it says; of numbers, all 0 is the mask that is added and hides nothing."""
+    nothing = small.use(causal_mask=lambda n_q, n_k: np.zeros((n_q, n_k), bool))
+    everything = small.use(causal_mask=lambda n_q, n_k: np.zeros((n_q, n_k)))
+    for model, reads in ((nothing, False), (everything, True)):
+        keep = {0: None}
+        model.forward(IDS, model.new_caches(len(IDS)), keep=keep)
+        assert (keep[0].A > 0).all() == (keep[0].A > 0).any() == reads
+
+
 @pytest.mark.parametrize("wrong", [None, 50, -1, 1.5, [1], "a", float("nan")])
 def test_a_token_that_is_none_is_said(small, wrong):
-    with pytest.raises(ValueError, match="your sample_next must give"):
+    with pytest.raises(ValueError, match="your sample_next must give (an id|one number;|finite numbers;)"):
         list(small.use(sample_next=lambda *_: wrong).generate_ids(IDS, 1, stop=False))
 
 
@@ -405,6 +461,8 @@ def test_digits_are_tokens_of_their_own_and_marks_are_one(real):
         real.tokenizer.id_of("<|end|>")
     with pytest.raises(TypeError, match="must be a string"):
         real.tokenizer.encode(7)
+    with pytest.raises(ValueError, match=r"text must hold whole characters, got '\\ud83d' at 1, half of one"):
+        real.tokenizer.encode("a\ud83d")
 
 
 def test_with_a_cache_and_without_the_real_model_writes_the_same(real):
@@ -476,6 +534,17 @@ def test_a_chat_survives_an_answer_that_nobody_hears_out(real):
         chat.say(3)
     with pytest.raises(ValueError, match="holds 2048 tokens"):
         chat.say("Go on.", 2000)
+
+
+def test_an_answer_nobody_asked_a_piece_of_leaves_no_trace(real):
+    chat = real.chat()
+    before, never = chat.text, chat.say("Hi")
+    assert chat.text == before
+    assert "".join(chat.say("What is the capital of France?", 30)) == "The capital of France is Paris."
+    assert list(never) == [] and "Hi" not in chat.text
+    assert chat.text.count("<|im_start|>") == chat.text.count("<|im_end|>\n") == 3
+    with pytest.raises(ValueError, match="top_p must be above 0"):
+        chat.say("Go on.", top_p=7)
 
 
 def test_a_chat_cut_at_its_last_token_reads_it_at_the_next_turn(real):

@@ -183,6 +183,12 @@ def test_a_disk_that_fails_is_said(ready, monkeypatch, capsys, number, phrase):
     assert phrase in capsys.readouterr().err and not weights.is_fetched(ready)
 
 
+def write_index(folder, index):
+    index.pop("own_sha256", None)
+    index["own_sha256"] = weights.index_hash(index)
+    (folder / "index.json").write_text(json.dumps(index), encoding="utf-8")
+
+
 def change(path, how):
     data = bytearray(path.read_bytes())
     if how == "cut short":
@@ -204,24 +210,91 @@ def test_a_damaged_file_is_found_when_the_model_is_opened(made, capsys, name, ho
         load(made)
     what = {"one bit": "its content has changed", "gone": "the file is missing"}.get(how, " bytes of ")
     assert name in str(caught.value) and what in str(caught.value) and "\n" not in str(caught.value)
-    assert fetch.main([str(made), "--check"]) == 1
-    assert name in capsys.readouterr().err
+    capsys.readouterr()
     assert fetch.main([str(made)]) == fetch.NOT_THERE
-    assert "It is fetched anew" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "It is fetched anew" in out and out.startswith("The language model is damaged: ")
+    assert fetch.main([str(made), "--check"]) == 1
+    err = capsys.readouterr().err
+    assert name in err and err.startswith("\nThe language model is damaged: ")
 
 
-def test_damage_between_the_blocks_is_found_by_the_full_check(made, monkeypatch):
+def test_damage_between_the_blocks_is_found_by_the_full_check(made, packed, monkeypatch, capsys):
     monkeypatch.setattr(weights, "BLOCK", 8)
     index = json.loads((made / "index.json").read_text(encoding="utf-8"))
     for name, entry in index["files"].items():
         entry["spot_check"] = weights.spot_check(made / name)
-    (made / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    write_index(made, index)
     data = bytearray((made / "E.npy").read_bytes())
     data[200] ^= 1
     (made / "E.npy").write_bytes(data)
     open_weights(made)
-    with pytest.raises(ValueError, match="E.npy: its content has changed"):
-        fetch.check(made)
+    assert fetch.main([str(made)]) == 0                     # it is not seen so
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda *_, **__: os.open(made / "a" / "b", 0))
+        assert fetch.main([str(made), "--check"]) == 1
+        assert "You may not change it: whoever may has to run python3" in capsys.readouterr().err
+    assert fetch.main([str(made), "--check"]) == 1
+    assert "E.npy: its content has changed; mend it with python3 course.py model\n" in capsys.readouterr().err
+    assert fetch.main([str(made)]) == fetch.NOT_THERE       # and now it is
+    (made / "unfinished" / packed[0].name).write_bytes(packed[0].read_bytes())
+    assert fetch.main([str(made), "--make"]) == fetch.main([str(made), "--check"]) == 0
+
+
+def test_what_is_left_of_a_damaged_model_makes_room_for_the_new_one(made):
+    change(made / "E.npy", "cut short")
+    assert fetch.main([str(made)]) == fetch.NOT_THERE and (made / "E.npy").is_file()
+    assert fetch.main([str(made), "--again"]) == fetch.NOT_THERE
+    assert [path.name for path in made.iterdir()] == ["unfinished"]
+
+
+def test_a_model_that_is_whole_stays_where_it_is(made):
+    assert fetch.main([str(made), "--again"]) == 0
+    open_weights(made)
+
+
+def test_a_file_that_a_notebook_holds_is_said(made, monkeypatch, capsys):
+    def replace(*_):
+        raise PermissionError(errno.EACCES, "Access is denied")
+    monkeypatch.setattr(os, "replace", replace)
+    assert fetch.main([str(made), "--make"]) == 1
+    assert "denied. Close the notebooks that use the model, then run python3" in capsys.readouterr().err
+
+
+def test_every_bit_of_the_index_counts(made):
+    path = made / "index.json"
+    right, found = path.read_bytes(), []
+    content = weights.read_index(made)
+    for i in range(8 * len(right)):
+        data = bytearray(right)
+        data[i // 8] ^= 1 << i % 8
+        path.write_bytes(data)
+        try:
+            assert weights.read_index(made) == content      # white space, say
+        except ValueError as err:
+            found.append(str(err))
+    assert len(found) > 7 * len(right)
+    for text in found:
+        assert "index.json: " in text and text.endswith("; mend it with python3 course.py model")
+
+
+@pytest.mark.parametrize("within", ["", "model"])
+def test_a_file_in_place_of_the_folder_is_said(tmp_path, monkeypatch, capsys, within):
+    file = tmp_path / "model.zip"
+    file.write_text("", encoding="utf-8")
+    monkeypatch.setenv("COURSE_MODEL", str(file / within))
+    with pytest.raises(FileNotFoundError, match="model.zip is a file, not a folder: set COURSE_MODEL to a"):
+        load()
+    assert not weights.is_fetched()
+    for more in ([], ["--again"], ["--check"]):
+        assert fetch.main([str(file / within), *more]) == 1
+        assert "model.zip is a file, not a folder" in capsys.readouterr().err
+
+
+def test_without_a_terminal_a_line_says_how_many_layers(ready, capsys):
+    assert fetch.main([str(ready), "--make"]) == 0
+    out = capsys.readouterr().out
+    assert f"\n{L} layers: W_qkv\n{L} layers: W_o\n" in out and "Layer" not in out
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2}', '{"format": 1, "config": {}}', "\xff"])
@@ -244,7 +317,7 @@ def test_an_array_of_another_shape_is_said(made):
     index = json.loads((made / "index.json").read_text(encoding="utf-8"))
     path = made / "final_norm.npy"
     index["files"][path.name] |= {"bytes": path.stat().st_size, "spot_check": weights.spot_check(path)}
-    (made / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    write_index(made, index)
     with pytest.raises(ValueError, match=r"it holds \(3,\) float32, not \(8,\) float32"):
         load(made)
 

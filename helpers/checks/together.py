@@ -37,7 +37,8 @@ def judge(exercise, function):
     name, missing = exercise.name, why_not()
     trial = Trial(function, fetched=not missing)
     plan, *run = outcomes(trial, PLAN, ALL)
-    if is_empty(function) or (plan.error and plan.error.type == "NotImplementedError"):
+    idle = is_empty(function) and function(None, None) is None  # a constant is an answer, though a wrong one
+    if idle or (plan.error and plan.error.type == "NotImplementedError"):
         return Report(name, "not written", "not written yet")
     if missing:
         return Report(name, "not tried", "not tried: the language model is missing", facts=missing)
@@ -66,9 +67,13 @@ def judge(exercise, function):
 def wrong(name, said, faulty, remarks):
     """The report when the model says something else. faulty : {function: what it says on that one alone}."""
     if faulty:
-        which = " and ".join(map(numbered, faulty))
-        diagnosis = f"Your {which} {'is' if len(faulty) == 1 else 'are'} what fails."
-        why = "Begin there: each has its own check. Put in alone, among the course's functions:"
+        outer = {INSIDE[name]: name for name in faulty if INSIDE.get(name) in faulty}
+        first = [name for name in faulty if name not in outer]
+        which = " and ".join(map(numbered, first))
+        diagnosis = f"Your {which} {'is' if len(first) == 1 else 'are'} what fails."
+        why = "".join(f"{numbered(name)} fails too, as it must where it calls {inner}. "
+                      for name, inner in outer.items())
+        why += "Begin there: each has its own check. Put in alone, among the course's functions:"
     else:
         diagnosis = "Each of your functions alone is right, and together they are not."
         why = "What one of them gives back does not fit what another expects: look at its shape and its kind."
@@ -197,6 +202,7 @@ def written(own, model):
     right = model.logits(PROMPT)  # (n, V)
     try:
         ids, logits = list(own.generate_ids(PROMPT, len(IDS))), own.logits(PROMPT)
+        later = logits_in_two_parts(own, model.ids(PROMPT))  # (n, V)
     except Exception as err:
         return [in_short(describe(err)), False, []]
     calls = [[name, own.functions.calls[name]] for name in WHEN if own.functions.calls[name]]
@@ -205,4 +211,15 @@ def written(own, model):
         return [repr(model.tokenizer.decode(ids)), False, calls]
     if not off <= CLOSE:
         return [f"the same words, but logits are off by up to {off:.2g}", False, calls]
+    off = float(np.abs(later - right).max())
+    if not off <= CLOSE:
+        return [f"the same words, but where a text comes in two parts, as in a chat, logits are off by up to "
+                f"{off:.2g}", False, calls]
     return [model.tokenizer.decode(ids), True, calls]
+
+
+def logits_in_two_parts(own, ids):
+    """(n, V), half of the text read first and then the rest, whose queries see more keys than they are."""
+    caches, half = own.new_caches(len(ids)), len(ids) // 2
+    parts = [X_out for part in (ids[:half], ids[half:]) for X_out in own.read(part, caches)]
+    return np.concatenate([own.to_vocabulary(X_out) for X_out in parts])

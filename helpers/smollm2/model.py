@@ -5,6 +5,7 @@ last norm), `logits`, `generate` and `Chat`. `run` keeps what a notebook wants t
 tiny model are `rms_norm`, `swiglu`, and positions that are turned into queries and keys (`rope`).
 """
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from helpers.arrays import count
 from helpers.kv_cache import KVCache
+from helpers.sampling import next_probabilities
 from helpers.smollm2.functions import Functions
 from helpers.smollm2.tokenizer import Tokenizer, open_tokenizer
 from helpers.smollm2.weights import Weights, default_folder, open_weights
@@ -154,7 +156,7 @@ class SmolLM2:
 
     def read(self, ids, caches, without=()):
         """Read many tokens, some at a time; yields X_out (m, d_model) of each part."""
-        step = 1 if self.functions.one_query_at_a_time else CHUNK
+        step, without = 1 if self.functions.one_query_at_a_time else CHUNK, pairs(without)
         for start in range(0, len(ids), step):
             yield self.forward(ids[start:start + step], caches, without)
 
@@ -193,7 +195,7 @@ class SmolLM2:
 
     def next_tokens(self, text, k=5, without=()):
         """The k likeliest tokens to follow, as (text, probability), likeliest first."""
-        ids = self.ids(text)
+        ids, k = self.ids(text), count("k", k, 1)
         for X_out in self.read(ids, self.new_caches(len(ids)), without):        # noqa: B007  the last counts
             pass
         z = self.to_vocabulary(X_out[-1:])[0].astype(np.float64)                # (V,)
@@ -224,7 +226,10 @@ class SmolLM2:
         30 · (9 n² + 6000 n) · 4 bytes.  without : (layer, head) pairs to switch off.
         """
         ids = self.ids(text)
-        layers = range(self.config.n_layers) if layers is None else layers
+        try:
+            layers = range(self.config.n_layers) if layers is None else list(layers)
+        except TypeError:
+            raise TypeError(f"layers must be a list of whole numbers, such as [16], got {layers!r}") from None
         for i in layers:
             if not 0 <= count("layer", i) < self.config.n_layers:
                 raise ValueError(f"there is no layer {i}: {self.config.n_layers} layers, counted from 0")
@@ -239,10 +244,11 @@ class SmolLM2:
         temperature, top_k, top_p, rng : as for `sample_next`; the default is greedy.  cache : keep keys and
         values; without, every step reads the whole text again.  stop : end at the mark <|im_end|>.
         """
-        ids, n_new = self.ids(text), count("n_new", n_new)
+        ids, n_new, without = self.ids(text), count("n_new", n_new), pairs(without)
         self._fits(len(ids), n_new)
+        self._switched(without)                             # what makes no sense is said now, not later
         caches = self.new_caches(len(ids) + n_new)
-        return self._continue(ids, n_new, caches, (temperature, top_k, top_p),
+        return self._continue(ids, n_new, caches, settings_of(temperature, top_k, top_p),
                               np.random.default_rng(0) if rng is None else rng, cache, without, stop)
 
     def _continue(self, ids, n_new, caches, settings, rng, cache=True, without=(), stop=True):
@@ -273,7 +279,8 @@ class SmolLM2:
     def _switched(self, without):
         """dict layer -> heads to switch off; ValueError for one that is not there."""
         off = {}
-        for layer, head in without:
+        for layer, head in pairs(without):
+            layer, head = count("layer", layer, -math.inf), count("head", head, -math.inf)
             if not (0 <= layer < self.config.n_layers and 0 <= head < self.config.n_heads):
                 raise ValueError(f"there is no layer {layer}, head {head}: {self.config.n_layers} layers of "
                                  f"{self.config.n_heads} heads, counted from 0")
@@ -284,6 +291,21 @@ class SmolLM2:
         if n + n_new > self.config.n_max:
             raise ValueError(f"the model reads at most {self.config.n_max} tokens, got {n}"
                              + (f" + {n_new}" if n_new else ""))
+
+
+def pairs(without):
+    """The (layer, head) pairs as a list; TypeError for what are none."""
+    try:
+        return [(layer, head) for layer, head in without]
+    except (TypeError, ValueError):
+        raise TypeError("without must be a list of pairs of layer and head, such as [(16, 0)], "
+                        f"got {without!r}") from None
+
+
+def settings_of(temperature, top_k, top_p):
+    """The settings of `sample_next`, once looked at: each raises what `next_probabilities` raises."""
+    next_probabilities([[0.0]], temperature, top_k, top_p)
+    return temperature, top_k, top_p
 
 
 def chat_text(role, text):
@@ -310,6 +332,7 @@ class Chat:
     def say(self, text, n_new=200, temperature=0.0, top_k=None, top_p=None, rng=None):
         """Say something; yields the answer piece by piece, of n_new tokens at most.
 
+        `"".join(chat.say(text))` is all of it. Nothing has been said until its first piece is asked for.
         Raises ValueError when there is no room left for it and for the answer; nothing has then been said.
         """
         if self._answering:
@@ -320,11 +343,11 @@ class Chat:
             raise ValueError(f"this conversation holds {self.n_max} tokens; with the answer it would be "
                              f"{needed}: begin a new one, or one with a larger n_max")
         rng = np.random.default_rng(0) if rng is None else rng
-        self.ids += new
-        self._answering = self._answer(n_new, (temperature, top_k, top_p), rng)
+        self._answering = self._answer(new, n_new, settings_of(temperature, top_k, top_p), rng)
         return self._answering
 
-    def _answer(self, n_new, settings, rng):
+    def _answer(self, new, n_new, settings, rng):
+        self.ids += new                                     # one that is never begun leaves no trace
         if len({cache.n_tokens for cache in self.caches}) > 1:
             self.caches = self.model.new_caches(self.n_max) # out of step: it was interrupted between layers
         answer, unread = [], self.ids[self.caches[0].n_tokens:]

@@ -22,9 +22,16 @@ class Tokenizer:
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text):
-        """The ids of a text, (n,) int64. No token is put in front.  Raises TypeError for anything but str."""
+        """The ids of a text, (n,) int64. No token is put in front.  Raises TypeError for anything but str,
+        ValueError for half a character (a lone surrogate).
+        """
         if not isinstance(text, str):
             raise TypeError(f"text must be a string, got {text!r}")
+        try:
+            text.encode()
+        except UnicodeEncodeError as err:
+            raise ValueError(f"text must hold whole characters, got {text[err.start]!r} "
+                             f"at {err.start}, half of one") from None
         return np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
     def decode(self, ids):

@@ -27,6 +27,10 @@ class NotFetched(FileNotFoundError):
         return [str(self)]
 
 
+class NoFolder(NotFetched):
+    """Where the model should lie there is a file."""
+
+
 def default_folder():
     """Where the model lies: `model` in the course's folder, or where the variable COURSE_MODEL says.
 
@@ -120,14 +124,25 @@ def read_index(folder):
     path = folder / INDEX
     try:
         index = json.loads(path.read_text(encoding="utf-8"))
-        known = index["format"] == FORMAT and {"config", "files"} <= index.keys()
-    except FileNotFoundError:
+        known = index["format"] == FORMAT
+        whole = index.pop("own_sha256", None) == index_hash(index)
+    except (FileNotFoundError, NotADirectoryError):
+        if file := next((place for place in (folder, *folder.parents) if place.is_file()), None):
+            raise NoFolder(f"{file} is a file, not a folder: set COURSE_MODEL to a folder for the model, "
+                           f"then run {HOW}") from None
         raise NotFetched(f"the language model is not in {folder}; fetch it with {HOW}") from None
-    except (ValueError, KeyError, TypeError) as err:
+    except (ValueError, KeyError, TypeError, AttributeError) as err:
         raise damaged(path, f"it cannot be read: {err}") from None
     if not known:
         raise damaged(path, f"it is of format {index['format']}, this course reads {FORMAT}")
+    if not whole:
+        raise damaged(path, "its content has changed")
     return index
+
+
+def index_hash(index):
+    """The hash that an index holds of all the rest of it."""
+    return hashlib.sha256(json.dumps(index, sort_keys=True).encode()).hexdigest()
 
 
 def look_at(path, entry, every_byte=False):
