@@ -30,12 +30,14 @@ PARTS = {  # npm package -> what is needed of it
     ),
 }
 MATHJAX = "parts/mathjax/MathJax.js?config=TeX-AMS_CHTML-full,Safe"
+PICTURE = "picture-apart"  # the tag of a cell that is made here
 SIZE = 1280, 800  # of a slide; the browser makes it as large as its window
 STYLE = """<style>
 .reveal .slides { text-align: left }
-.reveal .slides .jp-RenderedSVG img, .reveal .slides .jp-RenderedSVG svg { width: 100%; height: auto;
-    max-height: 740px; object-fit: contain; margin: 0 }
+.reveal .slides .jp-OutputArea img { width: 100% !important; max-width: 100% !important;
+    height: auto !important; max-height: 740px !important; object-fit: contain; margin: 0 }
 .reveal table { font-size: 20px } .reveal h1 { font-size: 52px } .reveal h2 { font-size: 42px }
+.reveal h1, .reveal h2, .reveal h3 { text-transform: none; letter-spacing: normal }
 .reveal pre { width: 100%; box-shadow: none; margin: 0 } .jp-InputArea-editor { overflow: visible }
 :root { --jp-content-font-size1: 26px; --jp-code-font-size: 20px; --jp-cell-prompt-width: 0px }
 </style>"""
@@ -46,7 +48,7 @@ class Refused(Exception):
 
 
 def slides(out, root=ROOT, say=print):
-    """Write slides of all notebooks and a page that lists them into the folder `out`. Raises Refused."""
+    """Write slides of all notebooks and a page that lists them into `out`. Raises Refused."""
     if out.exists() and (not out.is_dir() or any(out.iterdir()) and not (out / "parts").is_dir()):
         raise Refused(f"{out} is there and holds other things: name a folder that does not exist yet")
     fetch(out / "parts", say)
@@ -60,7 +62,7 @@ def slides(out, root=ROOT, say=print):
 
 
 def fetch(parts, say):
-    """What slides need to be shown, from npm packages, into the folder `parts`, unless it is there."""
+    """What slides need to be shown, from npm packages, into the folder `parts`, once."""
     for package, wanted in PARTS.items():
         name = package.partition("@")[0]
         if (parts / name).is_dir():
@@ -70,8 +72,8 @@ def fetch(parts, say):
             raise Refused("Slides need npm, once, to fetch what shows them: install Node.js, which has it")
         say(f"Fetching {package} ...")
         with tempfile.TemporaryDirectory() as folder:
-            command = [npm, "pack", "--silent", package]
-            done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", errors="replace")
+            heard = {"capture_output": True, "encoding": "utf-8", "errors": "replace"}
+            done = subprocess.run([npm, "pack", "--silent", package], cwd=folder, **heard)
             packed = list(Path(folder).glob("*.tgz"))
             if done.returncode or not packed:
                 raise Refused(f"npm could not fetch {package}: {done.stderr.strip()[-300:] or 'no answer'}")
@@ -91,8 +93,11 @@ def fetch(parts, say):
 def as_slides(notebook, name):
     """A notebook as one HTML file."""
     from nbconvert import SlidesExporter
+    from traitlets.config import Config
 
+    config = Config({"TagRemovePreprocessor": {"enabled": True, "remove_input_tags": {PICTURE}}})
     exporter = SlidesExporter(
+        config=config,
         reveal_url_prefix="parts/reveal.js", reveal_theme="white", reveal_transition="none",
         reveal_scroll=True, reveal_number="c/t", reveal_width=str(SIZE[0]), reveal_height=str(SIZE[1]),
         require_js_url="parts/requirejs/require.js", jquery_url="parts/jquery/dist/jquery.min.js",
@@ -115,8 +120,8 @@ def pictures_apart(notebook):
             apart = copy.deepcopy(cell)
             apart.id = f"{cell.id}-picture"[-64:]
             apart.source = ""
-            apart.outputs = [output for output in cell.outputs if is_picture(output)]
-            apart.metadata = nbformat.from_dict({"slideshow": {"slide_type": "subslide"}})
+            apart.outputs = [alone(output) for output in cell.outputs if is_picture(output)]
+            apart.metadata = nbformat.from_dict({"slideshow": {"slide_type": "subslide"}, "tags": [PICTURE]})
             cell.outputs = [output for output in cell.outputs if not is_picture(output)]
             cells.append(apart)
     notebook.cells = cells
@@ -132,6 +137,13 @@ def is_picture(output):
     return any(kind.startswith("image/") for kind in output.get("data", ()))
 
 
+def alone(output):
+    """The output as its picture, with the text that stands for it and without the one below it."""
+    data = {mime: value for mime, value in output.data.items() if mime.startswith("image/")}
+    form = re.search(r"<img [^>]*>", "".join(output.data.get("text/html", "")))
+    return nbformat.from_dict(output | {"data": {"text/html": form[0]} if form else data})
+
+
 def contents(titles):
     """The page that lists the slides."""
     rows = "".join(
@@ -141,7 +153,8 @@ def contents(titles):
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Slides</title></head>'
         '<body style="font: 20px/1.8 system-ui, sans-serif; margin: 3em"><h1>Slides</h1>'
         f"<ul>{rows}</ul>"
-        "<p>Space goes on, Esc shows all, F fills the screen, S opens the speaker's window.</p></body></html>\n"
+        "<p>Space goes on, Esc shows all, F fills the screen, S opens the speaker's window.</p>"
+        "</body></html>\n"
     )
 
 
