@@ -509,6 +509,84 @@ def rope_one_pair_too_slow(x, positions, base=10000.0):
     return np.stack([z.real, z.imag], -1).reshape(x.shape)
 
 
+@wrong("rope", "number_by_number", says="positions[:, None]")
+def rope_number_by_number(x, positions, base=10000.0):
+    d = x.shape[1]
+    angle = positions * base ** (-np.arange(0, d, 2) / d)
+    out, a, b = np.empty(x.shape), x[:, 0::2], x[:, 1::2]
+    out[:, 0::2] = a * np.cos(angle) - b * np.sin(angle)
+    out[:, 1::2] = a * np.sin(angle) + b * np.cos(angle)
+    return out
+
+
+@wrong("rope", "swapped_out", says="on the way out")
+def rope_pairs_swapped(x, positions, base=10000.0):
+    d = x.shape[1]
+    angle = np.outer(positions, base ** (-np.arange(0, d, 2) / d))
+    out, a, b = np.empty(x.shape), x[:, 0::2], x[:, 1::2]
+    out[:, 1::2] = a * np.cos(angle) - b * np.sin(angle)
+    out[:, 0::2] = a * np.sin(angle) + b * np.cos(angle)
+    return out
+
+
+@wrong("rope", "from_last", says="last position")
+def rope_from_the_last(x, positions, base=10000.0):
+    d = x.shape[1]
+    angle = np.outer(positions - positions[-1], base ** (-np.arange(0, d, 2) / d))
+    out, a, b = np.empty(x.shape), x[:, 0::2], x[:, 1::2]
+    out[:, 0::2] = a * np.cos(angle) - b * np.sin(angle)
+    out[:, 1::2] = a * np.sin(angle) + b * np.cos(angle)
+    return out
+
+
+@wrong("rope", "linspace", says="np.linspace")
+def rope_with_both_ends(x, positions, base=10000.0):
+    d = x.shape[1]
+    angle = np.outer(positions, base ** -np.linspace(0, 1, d // 2))
+    out, a, b = np.empty(x.shape), x[:, 0::2], x[:, 1::2]
+    out[:, 0::2] = a * np.cos(angle) - b * np.sin(angle)
+    out[:, 1::2] = a * np.sin(angle) + b * np.cos(angle)
+    return out
+
+
+@wrong("rope", "half_of_the_pairs", says="Some models leave a part unturned")
+def rope_of_the_first_half(x, positions, base=10000.0):
+    h = x.shape[1] // 2 // 2 * 2
+    angle = np.outer(positions, base ** (-np.arange(0, h, 2) / h)) if h else np.empty((len(x), 0))
+    out, a, b = np.array(x, float), x[:, 0:h:2], x[:, 1:h:2]
+    out[:, 0:h:2], out[:, 1:h:2] = (a * np.cos(angle) - b * np.sin(angle),
+                                    a * np.sin(angle) + b * np.cos(angle))
+    return out
+
+
+@wrong("rope_attention", "rope_clockwise", says="looks like a key ahead")
+def rope_attention_clockwise(Q, K, V, positions):
+    from helpers.embeddings import rope
+    q, k = (rope(M, -np.asarray(positions)) for M in (Q, K))
+    return shares(q @ k.T / np.sqrt(Q.shape[1])) @ V
+
+
+@wrong("rope_attention", "rope_degrees", says="degrees")
+def rope_attention_in_degrees(Q, K, V, positions):
+    from helpers.embeddings import rope
+    q, k = (rope(M, np.radians(positions)) for M in (Q, K))
+    return shares(q @ k.T / np.sqrt(Q.shape[1])) @ V
+
+
+@wrong("rope_attention", "rope_base", says="100000")
+def rope_attention_of_another_base(Q, K, V, positions):
+    from helpers.embeddings import rope
+    q, k = (rope(M, positions, 1e5) for M in (Q, K))
+    return shares(q @ k.T / np.sqrt(Q.shape[1])) @ V
+
+
+@wrong("rope_attention", "times_root", says="multiplied")
+def rope_attention_times_the_root(Q, K, V, positions):
+    from helpers.embeddings import rope
+    q, k = (rope(M, positions) for M in (Q, K))
+    return shares(q @ k.T * np.sqrt(Q.shape[1])) @ V
+
+
 @wrong("rope_attention", "opposite_ways", says="opposite directions")
 def rope_attention_turned_apart(Q, K, V, positions):
     from helpers.embeddings import rope

@@ -82,13 +82,13 @@ def one_pair_each(angles):
 
 
 def rope_steps(x, positions, base=10000.0, place=lambda p: p, speed=slower_and_slower, used=lambda base: base,
-               angles=lambda a: a, pairs=neighbours, turn=counter_clockwise, back=put_back,
+               product=np.outer, angles=lambda a: a, pairs=neighbours, turn=counter_clockwise, back=put_back,
                each=one_pair_each, finish=lambda y, x: y):
     with np.errstate(all="ignore"):
         if x.shape[1] % 2:
             raise ValueError("rope turns pairs of columns, so d must be even")
         place = place(np.asarray(positions, dtype=float))
-        angle = angles(np.outer(place, speed(x.shape[1], used(base))))
+        angle = angles(product(place, speed(x.shape[1], used(base))))
         one, two = each(angle)                              # the angle of the first and second of each pair
         a, b = pairs(np.asarray(x, dtype=float))
         if one is two:
@@ -96,6 +96,19 @@ def rope_steps(x, positions, base=10000.0, place=lambda p: p, speed=slower_and_s
         first, _ = turn(a, b, np.cos(one), np.sin(one))
         _, second = turn(a, b, np.cos(two), np.sin(two))
         return finish(back(first, second), x)
+
+
+def number_by_number(positions, speeds):
+    """positions · speeds without a new axis: fits where there are as many tokens as pairs, or one token."""
+    if len(speeds) == 1 < len(positions):
+        raise ValueError("an angle a token in one row, where each token has a row of its own")
+    return positions * speeds
+
+
+def half_of_the_pairs(d, base):
+    """The speeds of the first half of the columns, as if there were no more; the others stand still."""
+    h = d // 4 * 2
+    return np.concatenate([base ** (-np.arange(0, h, 2) / max(h, 1)), np.zeros((d - h) // 2)])
 
 
 def angles_laid_twice(angle):
@@ -131,6 +144,8 @@ def half_precision(angle):
 
 
 SLOWER = "Pair 0 turns by one radian a position, and each pair after it more slowly, down to about 1 / base."
+OTHER_WAY = ("Turned the other way, a key behind looks like a key ahead: scores differ, and a model's "
+             "weights fit one direction only.")
 PAIRS = "In this course pair i is the neighbours 2i and 2i + 1"
 ROPE = Exercise(
     "10.1", "rope", "10", right.rope,
@@ -149,8 +164,8 @@ ROPE = Exercise(
                 "with.", PAIRINGS),
         Mistake("clockwise", dict(turn=lambda a, b, cos, sin: (a * cos + b * sin, b * cos - a * sin)),
                 "the pairs are turned the other way round, clockwise",
-                "The minus belongs to the first of a pair: (a cos − b sin, a sin + b cos), which is "
-                "counter-clockwise.", TURNED),
+                f"The minus belongs to the first of a pair: (a cos − b sin, a sin + b cos). {OTHER_WAY}",
+                TURNED),
         Mistake("mixed_layout_2", dict(each=angles_laid_twice),
                 "neighbours are paired, but the angles are laid out for halves (all of them, then all again)",
                 "The two columns of a pair must have one angle, or it is no turn: repeat each angle twice.",
@@ -174,6 +189,10 @@ ROPE = Exercise(
         Mistake("sin_cos_swapped", dict(turn=lambda a, b, cos, sin: (a * sin - b * cos, a * cos + b * sin)),
                 "sine and cosine have changed places",
                 "At position 0 nothing turns: cos 0 = 1 must keep the pair as it is.", TURNED),
+        Mistake("swapped_out", dict(back=lambda first, second: put_back(second, first)),
+                "the two columns of each pair have changed places on the way out",
+                "Column 2i gets a cos − b sin, column 2i + 1 a sin + b cos: at position 0 nothing changes.",
+                TURNED),
         Mistake("cosines_only", dict(turn=lambda a, b, cos, sin: (a * cos, b * cos)),
                 "only the cosine is used", "A turn mixes the two numbers of a pair; its length stays.",
                 TURNED),
@@ -188,11 +207,24 @@ ROPE = Exercise(
                 "With a cache a new row stands far from 0: its position comes from `positions`.", TURNED),
         Mistake("from_first", dict(place=lambda p: p - p[:1]), "the first position is subtracted from all",
                 "Each row turns by its own position, so that rows of other calls fit.", TURNED),
+        Mistake("from_last", dict(place=lambda p: p - p[-1:]), "the last position is subtracted from all",
+                "Each row turns by its own position, so that rows of other calls fit.", TURNED),
         Mistake("one_too_large", dict(place=lambda p: p + 1), "positions are one too large",
                 "Position 0 does not turn at all.", TURNED),
         Mistake("exp_positive", dict(speed=lambda d, base: base ** (np.arange(0, d, 2) / d)),
                 "later pairs turn faster, not more slowly: base^(+2i/d), or a division by base^(−2i/d)",
                 SLOWER, TURNED),
+        Mistake("number_by_number", dict(product=number_by_number),
+                "positions and speeds are multiplied number by number",
+                "Every token needs an angle for every pair, (n, d/2): positions[:, None] * speed, or "
+                "np.outer. Number by number it fails, or goes wrong unseen where there are as many "
+                "tokens as pairs.", TURNED),
+        Mistake("linspace", dict(speed=lambda d, base: base ** -np.linspace(0, 1, d // 2)),
+                "the exponents go from 0 to 1 with both ends, as np.linspace gives them",
+                "The exponent of pair i is −2i/d, so the last is not −1: it is −(d − 2)/d.", TURNED),
+        Mistake("half_of_the_pairs", dict(speed=half_of_the_pairs),
+                "the first half of the columns is turned as if there were no more, and the others not at all",
+                "All d/2 pairs turn. Some models leave a part unturned; here none is.", TURNED),
         Mistake("double_2i", dict(speed=lambda d, base: base ** (-2 * np.arange(0, d, 2) / d)),
                 "the exponent is twice as large as it should be",
                 "np.arange(0, d, 2) is 2i already; times 2 again it is 4i.", TURNED),
@@ -323,6 +355,9 @@ ROPE_ATTENTION = Exercise(
                   PAIRINGS if name == "half_pairs" else TURNED)
           for name, what, why in (
               ("half_pairs", "column i is paired with column i + d/2", f"{PAIRS}."),
+              ("clockwise", "the pairs are turned the other way round, clockwise", OTHER_WAY),
+              ("degrees", "the angles are taken for degrees",
+               "Angles are in radians, as np.cos and np.sin take them."),
               ("sign_both", "the minus sign is missing",
                "Without it the pair is stretched, not turned: (a cos − b sin, a sin + b cos)."),
               ("exp_positive", "later pairs turn faster, not more slowly", SLOWER),
@@ -341,6 +376,13 @@ ROPE_ATTENTION = Exercise(
                 "the division by √d_k comes after softmax",
                 "There it only shrinks the answer; it is the scores that must be kept close together.",
                 (ATTENTION, FAR)),
+        Mistake("rope_base", both(lambda M, positions: rope_steps(M, positions, base=1e5)),
+                "rope goes wrong: its base is 100000",
+                "This exercise asks for rope's own, 10000. The language model of this notebook has 100000.",
+                TURNED),
+        Mistake("times_root", dict(scale=lambda Q, V: 1 / np.sqrt(Q.shape[1])),
+                "the scores are multiplied by √d_k, not divided",
+                "Their spread grows with d_k already; divided by √d_k it stays about 1.", (ATTENTION, FAR)),
         Mistake("no_scale", dict(scale=lambda Q, V: 1), "the scores are not divided by √d_k",
                 "Their spread grows with d_k, and softmax becomes a switch.", (ATTENTION, FAR)),
         Mistake("d_not_sqrt", dict(scale=lambda Q, V: Q.shape[1]),
