@@ -45,11 +45,27 @@ SAME = f"([explorer, expected]) => JSON.stringify(({STATE})(explorer)) === expec
 
 
 def calls(path):
-    """(name, call) of every explorer that a cell of the notebook ends in."""
+    """(name, call) of every explorer that a cell of the notebook ends in; known names are put in place."""
+    known = {}
     for cell in nbformat.read(path, as_version=4).cells:
-        if cell.cell_type == "code" and re.search(r"^explorers\.\w+\(", cell.source, re.M):
-            call = ast.parse(cell.source).body[-1].value
-            yield call.func.attr, call
+        if cell.cell_type != "code":
+            continue
+        for line in ast.parse(cell.source).body:
+            if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
+                known[line.targets[0].id] = line.value
+        if re.search(r"^explorers\.\w+\(", cell.source, re.M):
+            yield line.value.func.attr, Filled(known).visit(line.value)
+
+
+class Filled(ast.NodeTransformer):
+    """Puts the texts and numbers that names stand for in their places."""
+
+    def __init__(self, known):
+        self.known = known
+
+    def visit_Name(self, node):
+        value = self.known.get(node.id)
+        return value if isinstance(value, ast.Constant) else node
 
 
 def stored(path):
@@ -87,9 +103,7 @@ class Pair:
         status = live.locator("[role=status]").inner_text()
 
         def shown(name):
-            """What a name of the notebook stands for, where the explorer shows it."""
-            if name in ("text", "story"):
-                return live.locator("input[type=text]").input_value()
+            """The number of a layer or a head that the notebook computes."""
             return int(re.search(rf"\b{name} (\d+)", status).group(1))
 
         self.twin = twin_of(call, shown)
