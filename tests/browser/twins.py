@@ -125,7 +125,7 @@ class Pair:
         handle = self.live.element_handle()
         try:
             self.page.wait_for_function(SAME, arg=[handle, json.dumps(expected, ensure_ascii=False,
-                                                                      separators=(",", ":"))], timeout=15_000)
+                                                                      separators=(",", ":"))], timeout=30_000)
         except Exception:
             assert self.live.evaluate(STATE) == expected, what
             raise
@@ -190,7 +190,7 @@ def enter(place, typed):
 def drag(place, end):
     """Take a slider's handle and draw it past the first or the last spot of its track."""
     handle, track, mouse = place.locator(".noUi-handle"), place.locator(".noUi-base"), place.page.mouse
-    track.scroll_into_view_if_needed()
+    track.hover(trial=True)                                   # in view, and where it will stay
     begun, track = handle.bounding_box(), track.bounding_box()
     y = begun["y"] + begun["height"] / 2
     mouse.move(begun["x"] + begun["width"] / 2, y)
