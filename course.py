@@ -3,7 +3,7 @@
     python3 course.py               open the notebooks in JupyterLab     [--no-browser] [--port N]
     python3 course.py test          run everything there is to test      [arguments for pytest; --matrix]
     python3 course.py exercises     write exercises/ from solutions/     [--check]
-    python3 course.py progress      show which exercises are solved
+    python3 course.py progress      show which exercises are solved      [FOLDER: check its notebooks now]
     python3 course.py bench         time it against others, side by side [--only NAME] [--quick]
     python3 course.py model         fetch the language model of notebook 10, once     [--check]
     python3 course.py handout OUT   for those who teach: write what a learner gets into the folder OUT
@@ -446,8 +446,11 @@ def exercises(check):
     return run(command, course_variables())
 
 
-def progress():
-    file = os.environ.get("COURSE_PROGRESS") or str(ROOT / "exercises" / "progress.json")
+def progress(folder):
+    """What has been noted down; or, of a folder of exercise notebooks, what a check of each now says."""
+    if folder and not Path(folder).is_dir():
+        raise Trouble("There is no folder %s. Give the one with the exercise notebooks." % folder)
+    file = folder or os.environ.get("COURSE_PROGRESS") or str(ROOT / "exercises" / "progress.json")
     return run([environment(), "-m", "helpers.checks", file], course_variables())
 
 
@@ -539,6 +542,8 @@ def parse(arguments):
     )
     commands = ["start", "test", "exercises", "progress", "model", "bench"] + list(TEACHING)
     parser.add_argument("command", nargs="?", default="start", choices=commands)
+    parser.add_argument("folder", nargs="?", metavar="FOLDER",
+                        help="progress: check the exercise notebooks of this folder, as they are saved")
     parser.add_argument("--no-browser", action="store_true", help="start: print the address, open no browser")
     parser.add_argument("--port", type=port_number, metavar="N", help="start: use this port")
     parser.add_argument("--check", action="store_true", 
@@ -546,6 +551,8 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     if options.check and options.command not in ("exercises", "model"):
         parser.error("--check goes with the commands exercises and model")
+    if options.folder and options.command != "progress":
+        parser.error("a folder goes with the command progress")
     if (options.no_browser or options.port) and options.command != "start":
         parser.error("--no-browser and --port go with the command start")
     return options
@@ -569,7 +576,7 @@ def main(arguments):
         if options.command == "exercises":
             return exercises(options.check)
         if options.command == "progress":
-            return progress()
+            return progress(options.folder)
         if options.command == "model":
             return model(options.check)
         return start(not options.no_browser, options.port)

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from helpers import checks
@@ -213,3 +214,15 @@ def test_what_a_kernel_ended_in_the_middle_has_left_is_swept_away(file):
     os.utime(old, (time.time() - 60,) * 2)
     record.note("scores", True)
     assert not old.exists() and new.exists()
+
+
+def test_a_folder_of_notebooks_is_checked_as_it_is_saved(tmp_path):
+    notebook = nbformat.read(ROOT / "solutions" / "03_single_head_attention.ipynb", as_version=4)
+    answer = next(cell for cell in notebook.cells if "def scaled_scores" in cell.source)
+    answer.source = "def scaled_scores(Q, K):\n    return np.asarray(Q) @ np.asarray(K).T"
+    nbformat.write(notebook, tmp_path / "03_single_head_attention.ipynb")
+    shown = subprocess.run([sys.executable, "-m", "helpers.checks", str(tmp_path)], cwd=ROOT, check=True,
+                           capture_output=True, encoding="utf-8").stdout
+    assert re.search(r"3\.1 +scores +✓ solved", shown) and re.search(r"3\.2 +scaled_scores +✗ tried", shown)
+    assert re.search(r"3\.2 scaled_scores: .*not divided", shown) and re.search(r"1\.1 .* not yet", shown)
+    assert not (tmp_path / "progress.json").exists()

@@ -259,13 +259,14 @@ def test_exercises_progress_and_bench_call_their_modules(set_up, course):
     assert Path(shown["file"]).samefile(folder / "helpers" / "checks" / "__main__.py")
     assert shown["arguments"] == [str(folder / "exercises" / "progress.json")]
     assert told(course(folder, "progress", COURSE_PROGRESS="mine.json"))["arguments"] == ["mine.json"]
+    assert told(course(folder, "progress", str(folder / "helpers")))["arguments"] == [str(folder / "helpers")]
     timed = told(course(folder, "bench", "--only", "decode"))
     assert Path(timed["file"]).samefile(folder / "bench" / "__main__.py")
     assert timed["arguments"] == ["--only", "decode"]
 
 
 @pytest.mark.parametrize("arguments", [
-    ["frob"], ["--port", "0"], ["--port", "80x"], ["--port", "65536"], ["--check"],
+    ["frob"], ["exercises", "here"], ["--port", "0"], ["--port", "80x"], ["--port", "65536"], ["--check"],
     ["progress", "--port", "8000"], ["exercises", "--no-browser"],
 ])
 def test_arguments_that_make_no_sense_are_refused(here, course, arguments):
