@@ -4,7 +4,7 @@ import numpy as np
 
 from helpers import cost as right
 from helpers.checks.exercise import Case, Exercise, Mistake
-from helpers.checks.exercises.kv_cache import TYPES, int32_always, int32_if_given, no_int
+from helpers.checks.exercises.kv_cache import no_int, number_types
 
 PRODUCTS, COUNTED = "Every product of one layer", "Counted, number by number"
 TERMS, CAUSAL = "Two terms, and neither may be dropped", "Causal: half the pairs"
@@ -154,14 +154,7 @@ ATTENTION_FLOPS = Exercise(
                 "The exercise asks for FLOPs; divide when you print.", PRODUCTS),
         Mistake("tera", dict(unit=10**12), "the answer is in TFLOPs, divided by 10¹²",
                 "The exercise asks for FLOPs; divide when you print.", PRODUCTS),
-        Mistake("float32", dict(number=lambda numbers: np.float32), "it is computed in float32",
-                "A float32 holds whole numbers exactly up to 16,777,216 only; beyond that the last digits "
-                "are rounded. Multiply Python integers.", PRODUCTS),
-        Mistake("int32", dict(number=int32_always), "it is computed in 32-bit integers",
-                f"They end at 2,147,483,647 and begin again below zero. {TYPES}", PRODUCTS),
-        Mistake("int32_if_given", dict(number=int32_if_given),
-                "NumPy integers are multiplied as they come, in 32 bits",
-                f"They end at 2,147,483,647 and begin again below zero. {TYPES}", PRODUCTS),
+        *number_types(PRODUCTS),
     ))
 
 EXERCISES = (ATTENTION_FLOPS,)

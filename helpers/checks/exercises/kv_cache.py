@@ -585,7 +585,20 @@ def no_int(values):
     return ""
 
 
-TYPES = "int(…) makes a Python integer of a NumPy one, and a Python integer never overflows."
+def number_types(where):
+    """The mistakes of counting in numbers that end, for steps with `number`.  where : the heading to read."""
+    overflow = ("They end at 2,147,483,647 and begin again below zero. int(…) makes a Python integer of a "
+                "NumPy one, and a Python integer never overflows.")
+    return (
+        Mistake("float32", dict(number=lambda numbers: np.float32), "it is computed in float32",
+                "A float32 holds whole numbers exactly up to 16,777,216 only; beyond that the last digits "
+                "are rounded. Multiply Python integers.", where),
+        Mistake("int32", dict(number=int32_always), "it is computed in 32-bit integers", overflow, where),
+        Mistake("int32_if_given", dict(number=int32_if_given),
+                "NumPy integers are multiplied as they come, in 32 bits", overflow, where),
+    )
+
+
 CACHE_BYTES = Exercise(
     "6.3", "cache_bytes", "06", right.cache_bytes,
     arguments={"n_layers": (), "n_heads": (), "n_kv_heads": (), "d_head": (), "n_tokens": ()},
@@ -635,14 +648,7 @@ CACHE_BYTES = Exercise(
                 "The exercise asks for bytes; divide when you print.", BYTES),
         Mistake("mib", dict(unit=1024**2), "the answer is in MiB, divided by 1024²",
                 "The exercise asks for bytes; divide when you print.", BYTES),
-        Mistake("float32", dict(number=lambda numbers: np.float32), "the product is computed in float32",
-                "A float32 holds whole numbers exactly up to 16,777,216 only; beyond that the last digits "
-                "are rounded. Multiply Python integers.", BYTES),
-        Mistake("int32", dict(number=int32_always), "the product is computed in 32-bit integers",
-                f"They end at 2,147,483,647 and begin again below zero. {TYPES}", BYTES),
-        Mistake("int32_if_given", dict(number=int32_if_given),
-                "NumPy integers are multiplied as they come, in 32 bits",
-                f"They end at 2,147,483,647 and begin again below zero. {TYPES}", BYTES),
+        *number_types(BYTES),
     ))
 
 EXERCISES = (KV_CACHE_STEP, GENERATE_WITH_CACHE, CACHE_BYTES)
