@@ -1,17 +1,14 @@
 """Every public function of helpers, called with what it cannot take: each argument in turn, all else right.
 
-`GOOD` says how a function is called rightly and of what kind each argument is; the kind says what is then
-tried in its place. What comes back must be a ValueError or a TypeError whose text names the argument, says
-what it must be and what came. A function without an entry fails the first test.
+Here the maths. `GOOD` says how a function is called rightly and of what kind each argument is; the kind says
+what is then tried in its place (`bad_input`). A function without an entry fails the first test.
 """
 
-import importlib
 import inspect
-import re
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from bad_input import Kind, array, count, flag, judge, number, optional, public, right, thing
 
 from helpers.kv_cache import KVCache
 
@@ -23,61 +20,6 @@ INNER = {
     "kv_sharing.pattern", "kv_cache.part_of", "sampling.last_row",
     "multi_head.heads_of",
 }
-
-
-class Kind:
-    """A right value of an argument, wrong ones, and some that are `fine` if the others happen to fit.
-
-    called : how the message may call it, a regular expression, where that is not its own name.
-    """
-
-    def __init__(self, value, wrong, fine=None, called=None):
-        self.value, self.wrong, self.fine, self.called = value, wrong, fine or {}, called
-
-
-def array(*shape, stacked=False, hides=False, integers=False, called=None):
-    """Right: numbers of this shape. Wrong: everything else, and -inf unless a mask `hides` with it."""
-    right = np.zeros(shape, int) if integers else np.linspace(-1, 1, int(np.prod(shape))).reshape(shape)
-    wrong = {"None": None, "text": "text", "a dict": {}, "words": np.full(shape, "a"), "things": object()}
-    wrong["complex"] = right + 1j
-    wrong["ragged"] = [[1.0, 2.0], [3.0]] if len(shape) < 3 else [[[1.0], [2.0]], [[3.0]]]
-    wrong["one number"] = 1.0
-    if not stacked:
-        wrong |= {"one axis more": right[None], "one axis less": right[0]}
-    for name, bad in (("NaN", np.nan), ("inf", np.inf), ("-inf", -np.inf)):
-        if integers:
-            continue
-        spoilt = right.copy()
-        spoilt[(-1,) * len(shape)] = bad
-        if not (hides and bad == -np.inf):
-            wrong[name] = spoilt
-    maybe = {f"axis {i} longer": np.concatenate([right, right.take([0], i)], i) for i in range(len(shape))}
-    maybe |= {f"axis {i} empty": right.take([], i) for i in range(len(shape))}
-    return Kind(right, wrong, maybe, called)
-
-
-def count(value, least=0, most=None):
-    wrong = {"None": None, "text": "3", "a half": 2.5, "a float": float(value), "True": True, "NaN": np.nan,
-             "inf": np.inf, "a list": [value], "too small": least - 1}
-    return Kind(value, wrong | ({} if most is None else {"too large": most + 1}))
-
-
-def optional(kind):
-    return Kind(kind.value, {name: bad for name, bad in kind.wrong.items() if bad is not None}, kind.fine)
-
-
-def number(value, *more):
-    wrong = {"None": None, "text": "1", "True": True, "NaN": np.nan, "a list": [1.0], "an array": np.ones(2)}
-    return Kind(value, wrong | {str(bad): bad for bad in more})
-
-
-def flag(value=False):
-    return Kind(value, {"None": None, "text": "yes", "a number": 2, "an array": np.ones(2, bool), "[]": []})
-
-
-def thing(value, *wrong, called=None):
-    return Kind(value, {repr(bad)[:40]: bad for bad in wrong}, called=called)
-
 
 SMALL = {"E": np.eye(3), "P": np.ones((5, 3)), "layers": [{f"W_{x}": np.eye(3) for x in "qkvo"}]}
 
@@ -178,22 +120,6 @@ GOOD = {
                                                         "batch": count(1)},
 }
 
-
-def public(module):
-    """The functions, classes and methods of a module that a reader may call: {name: what it is}."""
-    found = {}
-    for name, value in vars(importlib.import_module(f"helpers.{module}")).items():
-        if name.startswith("_") or getattr(value, "__module__", "") != f"helpers.{module}":
-            continue
-        if inspect.isfunction(value):
-            found[f"{module}.{name}"] = value
-        elif inspect.isclass(value):
-            found[f"{module}.{name}"] = value
-            found |= {f"{module}.{name}.{method}": function for method, function in vars(value).items()
-                      if inspect.isfunction(function) and not method.startswith("_")}
-    return found
-
-
 FUNCTIONS = {name: function for module in MATHS for name, function in public(module).items()}
 
 
@@ -220,45 +146,22 @@ def test_no_entry_is_left_of_a_function_that_is_gone():
 @pytest.mark.parametrize("name", GOOD)
 @pytest.mark.filterwarnings("error")
 def test_what_is_right_is_taken(name):
-    of_a_cache(name)(**{argument: kind.value for argument, kind in GOOD[name].items()})
+    of_a_cache(name)(**right(GOOD[name]))
 
 
-CASES = [(name, argument, what) for name in GOOD for argument, kind in GOOD[name].items()
-         for what in [*kind.wrong, *kind.fine]]
-
-
-@pytest.mark.parametrize(("name", "argument"), dict.fromkeys(case[:2] for case in CASES))
+@pytest.mark.parametrize(("name", "argument"), [(name, argument) for name in GOOD for argument in GOOD[name]])
 @pytest.mark.filterwarnings("error")
 def test_bad_input_is_named_with_what_was_expected_and_what_came(name, argument):
-    right = {other: kind.value for other, kind in GOOD[name].items()}
-    kind = GOOD[name][argument]
-    called = rf"(?<![\w]){'(?:' + (kind.called or re.escape(argument)) + ')'}(?!\w)"
-    for what, bad in {**kind.wrong, **kind.fine}.items():
-        try:
-            of_a_cache(name)(**(right | {argument: bad}))
-        except (ValueError, TypeError) as error:
-            words = str(error)
-            assert re.search(called, words), f"{argument} = {what}: does not name it: {words}"
-            assert re.search(EXPECTED, words), f"{argument} = {what}: not what is expected: {words}"
-            assert re.search(CAME, words), f"{argument} = {what}: not what came: {words}"
-        else:
-            assert what in kind.fine, f"{argument} = {what} was taken"
+    judge(lambda **given: of_a_cache(name)(**given), GOOD[name], argument)
 
 
-EXPECTED = r"must|is not in the vocabulary|do not fit|is full|next position|leave no token"
-CAME = r"got|has|had|differ|gave|holds|is \d|more came|'\w+'|\(\d.*\), \w+ \(|throughout"
-
-
-def test_a_bad_message_is_found(monkeypatch):
-    plain = SimpleNamespace(fine={}, wrong={"None": None}, value=1, called=None)
-    monkeypatch.setitem(GOOD, "cost.pairs", {"n": plain, "n_past": count(2), "causal": flag()})
+def test_a_bad_message_is_found():
+    plain = Kind(1, {"None": None})
     for error in ("bad", "n must be whole", "it must be whole, got None"):
-        def pairs(n, n_past, causal, error=error):
+        def pairs(n, causal, error=error):
             raise ValueError(error)
 
-        monkeypatch.setitem(FUNCTIONS, "cost.pairs", pairs)
         with pytest.raises(AssertionError, match="does not name|not what"):
-            test_bad_input_is_named_with_what_was_expected_and_what_came("cost.pairs", "n")
-    monkeypatch.setitem(FUNCTIONS, "cost.pairs", lambda **_: 0)
+            judge(pairs, {"n": plain, "causal": flag()}, "n")
     with pytest.raises(AssertionError, match="was taken"):
-        test_bad_input_is_named_with_what_was_expected_and_what_came("cost.pairs", "n")
+        judge(lambda n: 0, {"n": plain}, "n")
