@@ -12,6 +12,7 @@ import types
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from helpers.checks import judge, process, run, verdict_on
@@ -369,11 +370,9 @@ LOOPING = """
 
 def alive(pid):
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    state = Path(f"/proc/{pid}/stat")
-    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def gone(pid, seconds=10):
@@ -402,6 +401,77 @@ def test_the_worker_ends_when_the_kernel_is_killed_in_the_middle_of_a_loop():
     kernel.kill()
     kernel.communicate(timeout=30)
     assert gone(worker)
+
+
+# A program that a function starts, in several ways; `pids` is a file that it writes its number to.
+SLEEP = "import os, sys, time; print(os.getpid(), file=open(sys.argv[1], 'a'), flush=True); time.sleep(60)"
+PROGRAMS = {
+    "a program": "subprocess.Popen([sys.executable, '-c', SLEEP, pids])",
+    "a program in a session of its own":
+        "subprocess.Popen([sys.executable, '-c', SLEEP, pids], start_new_session=True)",
+    "a program of a program":
+        "subprocess.run([sys.executable, '-c', 'import subprocess, sys; subprocess.Popen(sys.argv[1:])',"
+        " sys.executable, '-c', SLEEP, pids])",
+    "a process of multiprocessing":
+        "multiprocessing.get_context('spawn').Process(target=exec, args=(SLEEP, {})).start()",
+}
+STARTS = """
+    import os, subprocess, sys, time, multiprocessing
+    SLEEP = {SLEEP!r}
+
+    def scores(Q, K):
+        pids = {pids!r}
+        if not os.path.exists(pids):
+            sys.argv[1:] = [pids]
+            open(pids, "w").close()
+            {start}
+            while not os.path.getsize(pids):
+                time.sleep(0.01)
+            {then}
+        return Q @ K.T
+    """
+
+
+def code_that_starts(tmp_path, start, then="pass"):
+    return STARTS.format(SLEEP=SLEEP, pids=str(tmp_path / "pids"), start=start, then=then)
+
+
+def started(tmp_path):
+    return [int(pid) for pid in (tmp_path / "pids").read_text(encoding="utf-8").split()]
+
+
+@pytest.mark.parametrize("start", PROGRAMS.values(), ids=PROGRAMS)
+def test_what_a_function_starts_does_not_outlive_the_check(start, tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "CASE_LIMIT", 30)
+    report = check(code_that_starts(tmp_path, start))
+    assert report.passed and report.remarks == [], report.message
+    (pid,) = started(tmp_path)
+    assert gone(pid, 5)
+
+
+@pytest.mark.parametrize(("then", "says"), [("os._exit(3)", "exit status 3"),
+                                            ("while True: pass", "does not come to an end")])
+def test_what_a_function_starts_ends_with_one_that_does_not_come_back(then, says, tmp_path):
+    assert says in check(code_that_starts(tmp_path, PROGRAMS["a program"], then)).message
+    (pid,) = started(tmp_path)
+    assert gone(pid, 5)
+
+
+@POSIX
+def test_what_a_function_starts_ends_when_the_kernel_is_killed(tmp_path):
+    code = code_that_starts(tmp_path, PROGRAMS["a program"], "while True: pass")
+    kernel = python(textwrap.dedent(code) + textwrap.dedent("""
+        from helpers.checks import process, run
+        process.CASE_LIMIT = process.TOTAL_LIMIT = 60
+        run("scores", scores)
+        """))
+    while not (tmp_path / "pids").exists() or not started(tmp_path):
+        assert kernel.poll() is None
+        time.sleep(0.05)
+    kernel.kill()
+    kernel.communicate(timeout=30)
+    (pid,) = started(tmp_path)
+    assert gone(pid)
 
 
 def test_the_checks_work_without_a_fresh_interpreter_path(tmp_path):

@@ -1,7 +1,7 @@
 """The notebook's side of the worker process: start it, give it jobs, stop it when it does not answer.
 
 One worker is kept warm. It is replaced when a function did not come back, when it took the process down, and
-when it left NumPy or Python changed behind it.
+when it left something behind: NumPy or Python changed, a thread, a program that it has started.
 """
 
 import atexit
@@ -12,7 +12,6 @@ import os
 import pickle
 import queue
 import re
-import signal
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ from pathlib import Path
 from time import monotonic
 
 from helpers.checks import wire
+from helpers.checks.family import APART, end
 from helpers.checks.observe import Outcome, freeze, is_readers
 from helpers.checks.source import codes, enclosed, own_functions
 
@@ -47,18 +47,13 @@ class Worker:
             "MKL_NUM_THREADS": "1",
             "PYTHONPATH": os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")])),
         }
-        apart = (
-            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-            if sys.platform == "win32"
-            else {"start_new_session": True}
-        )  # the notebook's ■ is not for the worker
         self.process = subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE],
             env=env,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            **apart,
+            **APART,
         )
         self.messages = queue.Queue()
         self.ready = False
@@ -89,9 +84,7 @@ class Worker:
 
     def stop(self):
         """End it, and whatever it has started, at once. Safe to call twice."""
-        if sys.platform != "win32" and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)  # it leads a session of its own
-        self.process.kill()
+        end(self.process)
         self.process.wait()
         try:
             self.process.stdin.close()
@@ -107,7 +100,9 @@ def warm_up():
     """Start the worker now, without waiting for it, so that the first check is quick."""
     global _worker
     with _lock:
-        if _worker is None or _worker.process.poll() is not None:
+        if _worker is not None and _worker.process.poll() is not None:
+            close()
+        if _worker is None:
             _worker = Worker()
     return _worker
 
