@@ -2,32 +2,42 @@
 
     python3 course.py test --matrix              all of it (hours on a slow machine)
     python3 course.py test --matrix --list       the names of the cells, and which this machine can run
-    python3 course.py test --matrix 3.12-oldest kernel-Zen       these cells alone
+    python3 course.py test --matrix 3.12-oldest kernel-Haswell   these cells alone
 
 A cell is one run of pytest. Environments go into the folder .matrix, one for each Python and choice of
 packages, made once; what pytest said is kept beside them. What this machine cannot run is left out with a
-word, and nothing is changed outside .matrix and temporary folders.
+word, and nothing is changed outside .matrix and temporary folders. Stopped, the same command goes on: a cell
+that has passed runs again when a file of the course has changed, with --again, or when it is named.
 """
 
 import argparse
 import contextlib
+import hashlib
 import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))           # for course.py, which knows the requirements
+sys.path.insert(0, str(ROOT))
+import course  # noqa: E402  (it knows the requirements, and where the model is)
+
 HOME = ROOT / ".matrix"
+PASSED = HOME / "passed.json"           # the cells that passed, and for which files
+MADE = (".git", ".venv", ".matrix", "model", "progress.json*", "__pycache__", ".ipynb_checkpoints",
+        ".*_cache", ".hypothesis", "*.egg-info")            # what is not the course but lies in its folder
 PYTHONS = ("3.11", "3.12", "3.13")
 KERNELS = ("Haswell", "Zen", "SkylakeX", "Sandybridge", "Nehalem", "ARMV8", "NEOVERSEN1")
 LOCALES = ("tr_TR.UTF-8", "de_DE.UTF-8", "ja_JP.UTF-8")
@@ -50,6 +60,10 @@ class Cell:
     runs: int = 1
     cannot: str = ""
 
+    @property
+    def log(self):
+        return HOME / "said" / f"{self.name}.txt"
+
 
 # What there is to run
 
@@ -68,6 +82,9 @@ def cells():
     for kernel in KERNELS:
         variables = {"OPENBLAS_CORETYPE": kernel}
         yield Cell(f"kernel-{kernel}", NOTEBOOKS, variables=variables, cannot=cannot_use(kernel))
+    faster = " ".join(faster_loops())
+    yield Cell("plain-loops", NOTEBOOKS, variables={"NPY_DISABLE_CPU_FEATURES": faster},
+               cannot="" if faster else "NumPy has but one kind of loops for this processor")
     other = another_locale()
     yield Cell("locale", ALL_BUT_BROWSER, variables={
         "LC_ALL": other, "LANG": other, "LANGUAGE": other[:2], "TZ": "Asia/Kolkata"})
@@ -126,6 +143,13 @@ def cannot_use(kernel):
     return f"OpenBLAS takes {used} instead" if used else "this NumPy does not multiply with OpenBLAS"
 
 
+def faster_loops():
+    """What NumPy's functions, exp for one, use of this processor that not every processor has."""
+    inner = getattr(np, "_core", None) or np.core           # _core since NumPy 2
+    umath = inner._multiarray_umath
+    return [name for name in umath.__cpu_dispatch__ if umath.__cpu_features__.get(name)]
+
+
 READ_ONLY = ["unshare", "--mount", "sh", "-c",             # then the folder and the command
              'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && cd "$0" && exec "$@"']
 
@@ -155,8 +179,6 @@ def environment(cell, show):
     """The Python of the cell: this one, or one of its own with the packages that are asked for."""
     if not cell.packages:
         return cell.python
-    import course
-
     folder = HOME / cell.name
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     lines = course.requirements(tests=True, model=True)
@@ -203,7 +225,7 @@ def checkout(cell):
     with tempfile.TemporaryDirectory() as outer:
         copy = Path(outer, "Kurs für mich – 自 注意" if cell.checkout == "odd path" else "course")
         copy.mkdir()
-        for path in tracked():
+        for path in files():
             (copy / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, copy / path)
         if cell.checkout == "odd path":
@@ -218,10 +240,22 @@ def checkout(cell):
                 set_modes(copy, 0o755, 0o644)
 
 
-def tracked():
-    """The files of the checkout, without what git ignores."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, **CAPTURED)
-    return [path for path in listed.stdout.split("\0") if path and (ROOT / path).is_file()]
+def files():
+    """The course's files, as paths from its folder."""
+    made = shutil.ignore_patterns(*MADE)
+    for folder, folders, names in os.walk(ROOT):
+        left = made(folder, folders + names)
+        folders[:] = sorted(set(folders) - left)
+        yield from (Path(folder, name).relative_to(ROOT) for name in sorted(set(names) - left))
+
+
+def state():
+    """A hash of all of them."""
+    seen = hashlib.sha256()
+    for path in files():
+        data = (ROOT / path).read_bytes()
+        seen.update(f"{path.as_posix()} {len(data)} ".encode() + data)
+    return seen.hexdigest()
 
 
 def set_modes(folder, of_folders, of_files):
@@ -232,10 +266,13 @@ def set_modes(folder, of_folders, of_files):
 
 # One cell, and all of them
 
+children = set()                        # the runs of pytest that are going on
+
 
 def run(cell, show):
     """(what came of it, seconds)."""
     begun = time.monotonic()
+    cell.log.unlink(missing_ok=True)
     try:
         python = environment(cell, show)
     except (RuntimeError, OSError, subprocess.CalledProcessError) as error:
@@ -243,7 +280,7 @@ def run(cell, show):
     begun = time.monotonic()
     with checkout(cell) as (folder, before), tempfile.TemporaryDirectory() as progress:
         env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        env |= {"OPENBLAS_NUM_THREADS": "1", "COURSE_MODEL": str(ROOT / "model"), "PYTHONPATH": str(folder),
+        env |= {"OPENBLAS_NUM_THREADS": "1", "COURSE_MODEL": str(course.MODEL), "PYTHONPATH": str(folder),
                 "COURSE_PROGRESS": str(Path(progress, "progress.json"))} | cell.variables
         if cell.name != "here":
             env.pop("CI", None)             # there are cells without a browser and without PyTorch
@@ -251,7 +288,7 @@ def run(cell, show):
         command += cell.arguments
         for number in range(1, cell.runs + 1):
             often = f"run {number} of {cell.runs}, " if cell.runs > 1 else ""
-            status, last = pytest(command, folder, env, HOME / "said" / f"{cell.name}.txt",
+            status, last = pytest(command, folder, env, cell.log,
                                   lambda news, often=often: show(often + news))
             if status:
                 return f"FAILED: {often}{last}", time.monotonic() - begun
@@ -266,68 +303,125 @@ def pytest(command, folder, env, log, show):
         command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, encoding="utf-8", errors="replace",
     ) as child:
+        children.add(child)
         for line in child.stdout:
             file.write(line)
             file.flush()
             last = line.strip() or last
             if share := re.search(r"\[ *(\d+%)\]", line):
                 show(share.group(1))
+    children.discard(child)
     return child.returncode, last
 
 
+def failures(cell):
+    """The lines of pytest that name what failed."""
+    lines = cell.log.read_text(encoding="utf-8").splitlines() if cell.log.exists() else []
+    return [line for line in lines if line.startswith(("FAILED ", "ERROR "))]
+
+
+def passed(now):
+    """{name: what came of it} of the cells that have passed on the files as they are."""
+    try:
+        known = json.loads(PASSED.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known["cells"] if isinstance(known, dict) and known.get("state") == now else {}
+
+
 class Display:
-    """One line for each cell; on a terminal it says how far the cell is."""
+    """How far a cell is: on one line of a terminal; a line for each news elsewhere, or beside others."""
 
-    def __init__(self, name, place):
-        self.start, self.place, self.name = time.monotonic(), place, name
-        self.live, self.news = sys.stdout.isatty(), ""
-        self.show("begins")
+    def __init__(self, name, place, live):
+        self.start, self.place, self.name, self.live = time.monotonic(), place, name, live
+        self.shown = 0                  # when
 
-    def show(self, news):
-        line = f"{self.place} {self.name}: {news}, {time.monotonic() - self.start:.0f} s"
+    def show(self, news, now=False):
+        seconds = time.monotonic() - self.start
+        line = f"{self.place} {self.name}: {news}, {seconds:.0f} s"
         room = shutil.get_terminal_size().columns - 1
         if self.live:
-            print("\r" + line[:room].ljust(room), end="", flush=True)
-        elif news != self.news:
+            print("\r" + line[:room].ljust(room), end="\n" if now else "", flush=True)
+        elif now or seconds - self.shown > 30:
+            self.shown = seconds
             print(line, flush=True)
-        self.news = news
-
-    def close(self):
-        if self.live:
-            print()
 
 
-def main(arguments):
+def run_all(waiting, at_once, done):
+    """Run the cells, `at_once` of them at a time; done(cell, what, seconds) after each."""
+    live = at_once == 1 and sys.stdout.isatty()
+
+    def one(number, cell):
+        display = Display(cell.name, f"[{number} of {len(waiting)}]", live)
+        display.show("begins", now=not live)
+        what, seconds = run(cell, display.show)
+        display.show(what.strip("= "), now=True)
+        return cell, what, seconds
+
+    pool = ThreadPoolExecutor(at_once)
+    try:
+        for job in as_completed([pool.submit(one, *entry) for entry in enumerate(waiting, 1)]):
+            done(*job.result())
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def stop(*_):
+    for child in list(children):
+        child.terminate()
+    sys.exit(130)
+
+
+def parse(arguments, names):
     parser = argparse.ArgumentParser(prog="course.py test --matrix", allow_abbrev=False)
     parser.add_argument("cells", nargs="*", metavar="CELL", help="run these alone")
     parser.add_argument("--list", action="store_true", help="name the cells and run nothing")
+    parser.add_argument("--again", action="store_true", help="also run what has passed on these files before")
+    parser.add_argument("--at-once", type=int, default=max((os.cpu_count() or 1) // 2, 1), metavar="N",
+                        help="how many cells run at the same time (half as many as there are cores)")
     options = parser.parse_args(arguments)
-    found = list(cells())
-    unknown = set(options.cells) - {cell.name for cell in found}
-    if unknown:
+    if unknown := set(options.cells) - set(names):
         parser.error(f"no cell is called {', '.join(sorted(unknown))}; --list names them")
-    found = [cell for cell in found if not options.cells or cell.name in options.cells]
+    if options.at_once < 1:
+        parser.error("--at-once needs a number from 1")
+    return options
+
+
+def main(arguments):
+    found = {cell.name: cell for cell in cells()}
+    options = parse(arguments, found)
+    now = state()
+    known = passed(now)
     if options.list:
-        for cell in found:
-            print(f"{cell.name:19}{'left out: ' + cell.cannot if cell.cannot else ''}".rstrip())
+        for name, cell in found.items():
+            word = f"left out: {cell.cannot}" if cell.cannot else "passed" if name in known else ""
+            print(f"{name:19}{word}".rstrip())
         return 0
-    rows = []
-    for number, cell in enumerate(found, 1):
-        if cell.cannot:
-            rows.append((cell.name, f"left out: {cell.cannot}", 0))
-            continue
-        display = Display(cell.name, f"[{number} of {len(found)}]")
-        what, seconds = run(cell, display.show)
-        display.show(what)
-        display.close()
-        rows.append((cell.name, what, seconds))
+    signal.signal(signal.SIGTERM, stop)
+    chosen = [found[name] for name in found if name in options.cells or not options.cells]
+    before = {} if options.cells or options.again else known
+    rows = {cell.name: f"left out: {cell.cannot}" for cell in chosen if cell.cannot} | {
+        name: f"passed before: {what}" for name, what in before.items()}
+
+    def done(cell, what, seconds):
+        rows[cell.name] = f"{what.strip('= ')}  ({seconds:.0f} s)"
+        known.pop(cell.name, None)
+        if not what.startswith("FAILED"):
+            known[cell.name] = what.strip("= ")
+        HOME.mkdir(exist_ok=True)
+        PASSED.write_text(json.dumps({"state": now, "cells": known}, indent=1), encoding="utf-8")
+
+    waiting = [cell for cell in chosen if cell.name not in rows]
+    run_all(waiting, options.at_once, done)
     print()
-    for name, what, seconds in rows:
-        print(f"{name:19}{f'{seconds:5.0f} s  ' if seconds else '         '}{what.strip('= ')}")
-    failed = [name for name, what, _ in rows if what.startswith("FAILED")]
-    ran = sum(not cell.cannot for cell in found)
-    print(f"\n{ran - len(failed)} of {ran} cells passed. What pytest said is in {HOME / 'said'}.")
-    return 1 if failed else 0
+    for cell in chosen:
+        print(f"{cell.name:19}{rows[cell.name]}")
+        if rows[cell.name].startswith("FAILED"):
+            for line in failures(cell)[:10]:
+                print(f"    {line}")
+    good = sum(not rows[cell.name].startswith("FAILED") for cell in waiting)
+    print(f"\n{good} of {len(waiting)} cells passed. What pytest said is in {HOME / 'said'}.")
+    return 0 if good == len(waiting) else 1
 
 
 if __name__ == "__main__":
