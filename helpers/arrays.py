@@ -1,11 +1,13 @@
-"""What the maths modules say when an argument is of the wrong kind: one place, one wording.
+"""What is said when an argument is of the wrong kind: one place, one wording.
 
 Every function of the course takes arrays or plain lists. `array` turns either into an array, counts its axes
-and looks for NaN and infinity; `same_size` compares two of them; `count`, `number` and `flag` are for single
-values. All name the argument, what was expected and what came.
+and looks for NaN and infinity; `shaped` knows their sizes too, `same_size` compares two arrays; `count`,
+`number`, `flag`, `text`, `one_of` and `position` are for single values, `words`, `records`, `pairs` and
+`named` for several. All name the argument, what was expected and what came.
 """
 
 import math
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -33,6 +35,18 @@ def array(name, x, axes, stacked=False, holds="finite numbers"):
         return x.astype(np.float64)
     if holds:
         look_at_values(name, x, holds)
+    return x
+
+
+def shaped(name, x, axes, shape, holds="finite numbers"):
+    """`x` as an array of this shape; `axes` and `holds` as for `array`, None in `shape` for any size.
+
+    Raises what `array` raises, and ValueError for another shape.
+    """
+    x = array(name, x, axes, holds=holds)
+    if any(size not in (None, there) for size, there in zip(shape, x.shape, strict=True)):
+        sizes = shape_text([str(size or axis) for axis, size in zip(axes, shape, strict=True)])
+        raise ValueError(f"{name} must have shape {shape_text(axes)}, here {sizes}; got {x.shape}")
     return x
 
 
@@ -65,29 +79,131 @@ def same_size(size_name, first, second, axis=(-1, -1)):
     return a.shape[axis[0]]
 
 
-def count(name, value, least=0):
-    """`value` as a whole number of at least `least`; TypeError or ValueError otherwise."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
+def count(name, value, least=0, most=None):
+    """`value` as a whole number of at least `least`, at most `most`; TypeError or ValueError otherwise."""
+    if not whole(value):
+        raise TypeError(f"{name} must be a whole number, got {came(value)}")
+    if most is not None and not least <= value <= most:
+        raise ValueError(f"{name} must be one of {least} … {most}, got {value}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {value}")
     return int(value)
 
 
-def number(name, value, positive=False):
+def number(name, value, positive=False, finite=False):
     """`value` as a float; TypeError when it is not one real number, ValueError when `positive` and it is not.
 
     What must be positive must be finite, too.
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise TypeError(f"{name} must be a number, got {came(value)}")
     if positive and not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value}")
+    if finite and not math.isfinite(value):
+        raise ValueError(f"{name} must be finite, got {value}")
     return float(value)
 
 
 def flag(name, value):
     """`value` as a bool; TypeError for anything but True and False (and NumPy's)."""
     if not isinstance(value, (bool, np.bool_)):
-        raise TypeError(f"{name} must be True or False, got {value!r}")
+        raise TypeError(f"{name} must be True or False, got {came(value)}")
     return bool(value)
+
+
+def text(name, value, empty=True):
+    """`value`, a string; TypeError for anything else, ValueError when it is empty and must not be."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {came(value)}")
+    if not (empty or value.strip()):
+        raise ValueError(f"{name} must say something, got {value!r}")
+    return value
+
+
+def one_of(name, value, values):
+    """Which of `values` it is; ValueError for anything else. True is not taken for 1, nor is 1.0."""
+    for known in values:
+        same_kind = whole(value) if whole(known) else isinstance(value, type(known))
+        if same_kind and value == known:
+            return known
+    raise ValueError(f"{name} must be one of {', '.join(map(str, values))}, got {came(value)}")
+
+
+def position(name, value, n):
+    """`value` as a place among n, counted from 0; TypeError or ValueError otherwise."""
+    what = f"{name} must be one of the positions 0 … {n - 1}, got {came(value)}"
+    if not whole(value):
+        raise TypeError(what)
+    if not 0 <= value < n:
+        raise ValueError(what)
+    return int(value)
+
+
+def words(name, values, n=None):
+    """`values` as a list of strings, n of them if n is given; numbers may stand in place of words.
+
+    Raises TypeError for what is no list of words, ValueError for too few or too many.
+    """
+    found = listed(name, values, "words")
+    for word in found:
+        if not isinstance(word, (str, int, float, np.number)):
+            raise TypeError(f"{name} must be a list of words, got {came(word)} in it")
+    if n is not None and len(found) != n:
+        raise ValueError(f"{name} must be a list of words, {n} of them, got {len(found)}")
+    return [str(word) for word in found]
+
+
+def records(name, values, parts, least=1):
+    """`values` as a list of tuples that have the same parts, for example ("name", "M", "role").
+
+    Raises TypeError for what is no list of these, ValueError when there are fewer than `least`.
+    """
+    what = f"({', '.join(parts)})"
+    found = listed(name, values, what)
+    for one in found:
+        if not isinstance(one, (tuple, list)) or len(one) != len(parts):
+            raise TypeError(f"{name} must be a list of {what}, got {came(one)} in it")
+    if len(found) < least:
+        raise ValueError(f"{name} must be a list of {what}, at least {least}; got {len(found)}")
+    return [tuple(one) for one in found]
+
+
+def pairs(name, values, n_first, n_second, kind="(layer, head)"):
+    """`values` as a set of pairs of whole numbers, each below its n; TypeError or ValueError otherwise."""
+    found = set()
+    for one in listed(name, values.tolist() if isinstance(values, np.ndarray) else values, kind):
+        if not isinstance(one, (tuple, list)) or len(one) != 2 or not all(map(whole, one)):
+            raise TypeError(f"{name} must be a list of pairs {kind}, got {came(one)} in it")
+        if not (0 <= one[0] < n_first and 0 <= one[1] < n_second):
+            raise ValueError(f"{name} must be pairs {kind} below ({n_first}, {n_second}), counted from 0; "
+                             f"got {came(tuple(one))}")
+        found.add((int(one[0]), int(one[1])))
+    return found
+
+
+def named(name, values, what, least=1):
+    """`values`, a dict with names for keys; TypeError for anything else, ValueError when it has too few."""
+    if not isinstance(values, Mapping):
+        raise TypeError(f"{name} must be a dict from names to {what}, got {came(values)}")
+    if len(values) < least:
+        raise ValueError(f"{name} must be a dict from names to {what}, at least {least}; got {len(values)}")
+    return dict(zip(words(f"the names in {name}", list(values)), values.values(), strict=True))
+
+
+def listed(name, values, what):
+    """`values` as a list; TypeError for a string, a dict, and what cannot be gone through."""
+    single = isinstance(values, np.ndarray) and values.ndim == 0
+    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable) or single:
+        raise TypeError(f"{name} must be a list of {what}, got {came(values)}")
+    return list(values)
+
+
+def whole(value):
+    """Whether it is a whole number, and neither True nor False."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def came(value, most=80):
+    """What came, in one line that is not too long."""
+    shown = " ".join(repr(value).split())
+    return shown if len(shown) <= most else shown[:most - 1] + "…"

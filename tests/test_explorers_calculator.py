@@ -111,8 +111,8 @@ def test_another_model_brings_its_own_groups_and_is_drawn_once():
 
 @pytest.mark.parametrize("arguments, says", [
     (dict(model="GPT-9"), "model must be one of GPT-3, Llama 2 7B"), (dict(n_tokens=0), "n_tokens"),
-    (dict(batch=0), "batch"), (dict(bytes_per_value=3), "bytes a number must be one of 1, 2, 4, got 3"),
-    (dict(n_kv_heads=3), "KV heads (GQA) must be one of 1, 2, 4, 8, 16, 32, got 3")])
+    (dict(batch=0), "batch"), (dict(bytes_per_value=3), "bytes_per_value must be one of 1, 2, 4, got 3"),
+    (dict(n_kv_heads=3), "n_kv_heads must be one of 1, 2, 4, 8, 16, 32, got 3")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         explorers.cache_calculator(**arguments)

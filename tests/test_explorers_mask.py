@@ -136,7 +136,7 @@ def test_the_dashed_stairs_stand_right_of_what_each_row_may_read():
     (dict(layer=2), "layer must be one of 0, 1, got 2"), (dict(head=4), "got 4"),
     (dict(query=11), "positions 0 … 10"),
     (dict(mask="both"), "mask must be one of off, before, after, divided"),
-    (dict(raised=7), "hidden scores must be one of 0, 5, 1000, got 7"), (dict(text="appels"), "appels")])
+    (dict(raised=7), "raised must be one of 0, 5, 1000, got 7"), (dict(text="appels"), "appels")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         explorers.causal_mask(**arguments)

@@ -120,7 +120,7 @@ def test_heads_are_measured_once():
 
 @pytest.mark.parametrize("arguments, says", [
     (dict(layer=2), "layer must be one of 0, 1, got 2"), (dict(head=4), "got 4"),
-    (dict(r=13), "rank r must be one of 0 … 12, got 13"), (dict(r=-1), "got -1")])
+    (dict(r=13), "r must be one of 0 … 12, got 13"), (dict(r=-1), "got -1")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
     with pytest.raises(ValueError, match=re.escape(says)):
         explorers.rank(**arguments)

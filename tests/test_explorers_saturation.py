@@ -124,8 +124,9 @@ def test_drawn_numbers_are_kept_for_each_seed():
 
 
 @pytest.mark.parametrize("arguments, says", [
-    (dict(d_k=0), "d_k must be 1 … 4096, got 0"), (dict(d_k=5000), "got 5000"), (dict(seed=-1), "seed must"),
-    (dict(temperature=0), "temperature must be above 0"), (dict(temperature=math.nan), "got nan"),
+    (dict(d_k=0), "d_k must be one of 1 … 4096, got 0"), (dict(d_k=5000), "got 5000"),
+    (dict(seed=-1), "seed must be at least 0"),
+    (dict(temperature=0), "temperature must be positive"), (dict(temperature=math.nan), "got nan"),
     (dict(temperature=-2), "got -2")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
     with pytest.raises(ValueError, match=re.escape(says)):

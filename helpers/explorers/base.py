@@ -9,6 +9,7 @@ import html
 
 import ipywidgets as widgets
 
+from helpers import arrays as given
 from helpers import tiny_model
 from helpers.figures.style import live_css
 from helpers.figures.words import ending, numbered, thousands
@@ -210,32 +211,33 @@ class Reading(Explorer):
 
     def offer_tokens(self, control, position=None):
         """Make a button of each token; the last one is chosen unless `position` says which."""
-        last = len(self.trace.tokens) - 1
-        position = last if position is None else position
-        positions = range(last + 1)
-        if position not in positions:
-            raise ValueError(f"{control.description} must be one of the positions 0 … {last}, "
-                             f"got {position!r}")
+        n = len(self.trace.tokens)
+        position = n - 1 if position is None else given.position(control.description, position, n)
+        positions = range(n)
         control.options = list(zip(self.names, positions, strict=True))
         control.tooltips = [f"{control.description}: token {i}, {self.trace.tokens[i]}" for i in positions]
         control.value = position
 
 
-def choice(name, values, value, labels=None):
-    """A row of buttons, one for each value. Raises ValueError when `value` is none of them."""
+def choice(name, values, value, labels=None, argument=None):
+    """A row of buttons, one for each value. Raises ValueError when `value` is none of them.
+
+    argument : what the reader calls it, where that is not its name.
+    """
     values = list(values)
-    if value not in values:
-        raise ValueError(f"{name} must be one of {', '.join(map(str, values))}, got {value!r}")
+    value = given.one_of(argument or name, value, values)
     labels = labels or [str(v) for v in values]
     options = list(zip(labels, values, strict=True))
     return widgets.ToggleButtons(description=name, options=options, value=value,
                                  tooltips=[f"{name} {label}" for label in labels])
 
 
-def slider(name, last, value, tooltip, first=0):
-    """A slider from `first` to `last`. Raises ValueError when `value` lies outside."""
-    if value not in range(first, last + 1):
-        raise ValueError(f"{name} must be one of {first} … {last}, got {value!r}")
+def slider(name, last, value, tooltip, first=0, argument=None):
+    """A slider from `first` to `last`. Raises ValueError when `value` lies outside, TypeError for no number.
+
+    argument : what the reader calls it, where that is not its name.
+    """
+    value = given.count(argument or name, value, first, last)
     return widgets.IntSlider(value, first, last, description=name, tooltip=tooltip)
 
 

@@ -91,8 +91,10 @@ class CacheCalculator(Explorer):
         tokens = sorted({*TOKENS, n_tokens})
         self.n_tokens = choice("tokens", tokens, n_tokens, [thousands(n) for n in tokens])
         self.batch = choice("batch", sorted({*BATCHES, batch}), batch)
-        self.bytes_per_value = choice("bytes a number", (1, 2, 4), bytes_per_value)
-        self.groups = choice("KV heads (GQA)", self.divisors(), self.grouped(n_kv_heads))
+        self.bytes_per_value = choice("bytes a number", (1, 2, 4), bytes_per_value,
+                                      argument="bytes_per_value")
+        self.groups = choice("KV heads (GQA)", self.divisors(), self.grouped(n_kv_heads),
+                             argument="n_kv_heads")
         self.assemble([self.model], [self.n_tokens], [self.batch, self.bytes_per_value], [self.groups])
 
     @property

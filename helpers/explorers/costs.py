@@ -1,6 +1,6 @@
 """What the length of a text costs: `ContextCost`."""
 
-from helpers.arrays import count
+from helpers.arrays import count, flag
 from helpers.cost import activation_bytes, crossover, layer_flops
 from helpers.explorers.base import Explorer, choice, pick, slider, written_out
 from helpers.figures.words import number, thousands
@@ -36,8 +36,9 @@ class ContextCost(Explorer):
         self.n_heads = pick("heads", self.heads_of(d_model, n_heads), n_heads, "heads in a layer")
         self.layers = slider("layers", max(128, own.get("layers", 1)), own.get("layers", m.n_layers),
                              "layers of the model", first=1)
-        self.mlp = choice("counted", (True, False), bool(mlp), ["attention and MLP", "attention alone"])
-        self.causal = choice("pairs", (False, True), bool(causal), ["all", "those that may be read"])
+        mlp, causal = flag("mlp", mlp), flag("causal", causal)
+        self.mlp = choice("counted", (True, False), mlp, ["attention and MLP", "attention alone"])
+        self.causal = choice("pairs", (False, True), causal, ["all", "those that may be read"])
         self.assemble([self.model], [self.n], [self.d_model, self.n_heads, self.layers],
                       [self.mlp, self.causal])
 

@@ -3,6 +3,7 @@
 import ipywidgets as widgets
 import numpy as np
 
+from helpers import arrays as given
 from helpers import smollm2
 from helpers.explorers.base import Explorer, choice, slider
 from helpers.figures.head_grid import without as names_of
@@ -21,6 +22,8 @@ class ModelHeads(Explorer):
     def __init__(self, text, layer, head, query, score, without, model):
         super().__init__()
         self.model = smollm2.load() if model is None else model
+        if not isinstance(self.model, smollm2.SmolLM2):
+            raise TypeError(f"model must be one as smollm2.load() gives it, got {given.came(model)}")
         self.off = {(layer, head) for layer, heads in self.model._switched(without).items() for head in heads}
         self.read(text)
         c = self.model.config
@@ -60,10 +63,8 @@ class ModelHeads(Explorer):
 
     def offer_queries(self, query=None):
         """A button for each token; the last is chosen unless `query` says which."""
-        last = len(self.names) - 1
-        query = last if query is None else query
-        if query not in range(last + 1):
-            raise ValueError(f"query must be one of the positions 0 … {last}, got {query!r}")
+        n = len(self.names)
+        query = n - 1 if query is None else given.position("query", query, n)
         self.query.options = [(name, i) for i, name in enumerate(self.names)]
         self.query.tooltips = [f"query: token {i}, {name}" for i, name in enumerate(self.names)]
         self.query.value = query

@@ -2,6 +2,7 @@
 
 import ipywidgets as widgets
 
+from helpers import arrays as given
 from helpers.explorers.base import Reading, choice
 from helpers.figures import head_grid
 from helpers.figures.words import number
@@ -18,13 +19,10 @@ class Heads(Reading):
         super().__init__(text)
         self.layer = choice("layer", range(len(self.model.layers)), layer)
         self.head = choice("head", range(self.model.n_heads), head)
-        off = set(without)
+        off = given.pairs("without", without, len(self.model.layers), self.model.n_heads)
         for at in [(r, s) for r in range(len(self.model.layers)) for s in range(self.model.n_heads)]:
             self.switches[at] = widgets.ToggleButton(at in off, description=f"{at[0]}.{at[1]}",
                                                      tooltip=f"switch off layer {at[0]}, head {at[1]}")
-        if off - self.switches.keys():
-            raise ValueError(f"without must hold pairs (layer, head) of {len(self.model.layers)} layers and "
-                             f"{self.model.n_heads} heads, counted from 0; got {sorted(off)}")
         self.all_on = widgets.Button(description="all on", tooltip="switch all heads on")
         self.all_on.on_click(lambda _: self.switch_all_on())
         self.rerun()

@@ -31,7 +31,7 @@ class CausalMask(Reading):
         self.query = widgets.ToggleButtons(description="query").add_class("sa-query")
         self.offer_tokens(self.query, len(self.trace.tokens) // 2 if query is None else query)
         self.mask = choice("mask", WAYS, mask, list(WAYS.values()))
-        self.raised = choice("hidden scores", RAISED, raised, list(RAISED.values()))
+        self.raised = choice("hidden scores", RAISED, raised, list(RAISED.values()), argument="raised")
         self.assemble([self.text], [self.layer, self.head], [self.query], [self.mask], [self.raised])
 
     def new_text(self):

@@ -19,7 +19,7 @@ class ConcatOrSum(Reading):
         self.layer = choice("layer", range(len(self.model.layers)), layer)
         self.query = widgets.ToggleButtons(description="query").add_class("sa-query")
         self.offer_tokens(self.query, query)
-        self.added = choice("heads added", range(h + 1), h if added is None else added)
+        self.added = choice("heads added", range(h + 1), h if added is None else added, argument="added")
         self.back, self.on = stepper(self.added)
         if column is None:
             column = int(np.argmax(np.abs(self.parts()[3]).round(6)))

@@ -18,7 +18,7 @@ class Rank(Explorer):
         self.measures = {}                                    # (layer, head) -> what does not hang on r
         self.layer = choice("layer", range(len(self.model.layers)), layer)
         self.head = choice("head", range(self.model.n_heads), head)
-        self.r = slider("rank r", self.model.d_v, r, "how many singular values are kept")
+        self.r = slider("rank r", self.model.d_v, r, "how many singular values are kept", argument="r")
         self.back, self.on = stepper(self.r)
         self.assemble([self.layer, self.head], [self.r, self.back, self.on])
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from helpers.arrays import count
+from helpers import arrays as given
 from helpers.attention import softmax
 from helpers.explorers.base import Explorer, choice, pick
 from helpers.figures.saturation import saturation, size
@@ -23,13 +23,10 @@ class ScaleAndSaturation(Explorer):
 
     def __init__(self, d_k, temperature, scale, seed):
         super().__init__()
-        if not 0 < temperature < math.inf:
-            raise ValueError(f"temperature must be above 0 and finite, got {temperature}")
-        seed = count("seed", seed)
-        if not 1 <= count("d_k", d_k) <= WIDEST:
-            raise ValueError(f"d_k must be 1 … {WIDEST}, got {d_k}")
+        temperature = given.number("temperature", temperature, positive=True)
+        seed, d_k = given.count("seed", seed), given.count("d_k", d_k, least=1, most=WIDEST)
         self.d_k = pick("d_k", WIDTHS, d_k, "numbers in a query and in a key")
-        self.scores = choice("scores", (True, False), bool(scale), WAYS)
+        self.scores = choice("scores", (True, False), given.flag("scale", scale), WAYS)
         self.temperature = pick("temperature", TEMPERATURES, temperature, "scores are divided by it too",
                                 written="{:g}".format)
         self.seed = choice("seed", sorted({*SEEDS, seed}), seed)

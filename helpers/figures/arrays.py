@@ -5,11 +5,13 @@ Arrays in, a Picture out; nothing is computed here. `draw_cells` is the heat map
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, LABEL, PAD, ROLES, ROW, SMALL, TEXT, WIDTH, shade
 from helpers.figures.svg import Sheet, px
 from helpers.figures.words import number, numbered, rounded, shape_text, shorten, table, width
 
+MOST_DIGITS = 9             # behind the point
 SIGN_ROOM = 12              # px: a cell as wide as this has room for a minus sign
 
 
@@ -20,9 +22,10 @@ def matrix(M, title, rows=None, columns=None, role="A", digits=2, mark=None):
     others by size and sign.  mark : a row (int), a cell (i, j), or a list of these, outlined.
     Where numbers do not fit, in more than about 20 columns, cells are only shaded, and a line below says how;
     the text form has the numbers.
-    Raises ValueError when M is not a table, or when labels, role or mark do not fit.
+    NaN and infinity are written as they are.  Raises TypeError or ValueError when M is not a table, or when
+    labels, role, digits or mark do not fit.
     """
-    M = checked(M, role)
+    M, digits = checked("M", M, role), given.count("digits", digits, most=MOST_DIGITS)
     rows, columns = labelled("rows", rows, M, 0), labelled("columns", columns, M, 1)
     marks = checked_marks(mark, M.shape)
     side = label_room(rows)
@@ -42,11 +45,11 @@ def matrices(items, title, rows=None, digits=2):
     """Several matrices side by side, each with its name and shape.
 
     items : [(name, M, role), …].  rows : labels of the rows, written beside the first.
-    Raises ValueError as `matrix` does.
+    Raises TypeError or ValueError as `matrix` does.
     """
-    items = [(name, checked(M, role), role) for name, M, role in items]
-    if not items:
-        raise ValueError("matrices needs at least one (name, M, role)")
+    items = [(given.text("every name in items", name), checked(f"M of {name!r} in items", M, role), role)
+             for name, M, role in given.records("items", items, ("name", "M", "role"))]
+    digits = given.count("digits", digits, most=MOST_DIGITS)
     rows = labelled("rows", rows, items[0][1], 0)
     side, gap = label_room(rows), 2 * PAD
     cell, readable = cell_size([M for _, M, _ in items], digits, WIDTH - side - gap * len(items))
@@ -73,16 +76,15 @@ def matrices(items, title, rows=None, digits=2):
 def tokens(tokens, weights, title, query=None, digits=2):
     """The words of a text with a number each: a bar above, the number below; the query is outlined.
 
-    tokens : n words, weights : (n,), query : position of the word that asks.
-    Raises ValueError when the lengths differ or there is no such position.
+    tokens : n words, weights : (n,), query : position of the word that asks.  NaN and infinity are written.
+    Raises TypeError or ValueError when the lengths differ or there is no such position.
     """
-    weights = np.asarray(weights, dtype=float)
-    if weights.ndim != 1 or len(tokens) != len(weights) or not len(tokens):
-        raise ValueError(f"tokens and weights must have the same length, at least 1: {len(tokens)} tokens, "
-                         f"weights {weights.shape}")
-    if query is not None and not 0 <= query < len(tokens):
-        raise ValueError(f"query must be a position 0 … {len(tokens) - 1}, got {query}")
-    words = numbered(tokens)
+    weights, words = given.array("weights", weights, ("n",), holds=None), given.words("tokens", tokens)
+    if len(words) != len(weights) or not words:
+        raise ValueError("tokens and weights must have the same length, at least 1; "
+                         f"got {len(words)} tokens, weights {weights.shape}")
+    query = None if query is None else given.position("query", query, len(words))
+    digits, words = given.count("digits", digits, most=MOST_DIGITS), numbered(words)
     shown = [rounded(w, digits) for w in weights]
     largest = max((abs(w) for w in shown if np.isfinite(w)), default=0)
     signed = any(w < 0 for w in shown)
@@ -119,12 +121,15 @@ def pipeline(steps, title):
     """Boxes with arrows between them, from left to right, then the next line.
 
     steps : [(name, shape or note), …]; a list of such pairs in place of one stands side by side in one step.
-    Raises ValueError when there are none.
+    Raises TypeError or ValueError for what is no such step, and when there are none.
     """
-    steps = [[(str(name), str(note or "")) for name, note in (step if isinstance(step, list) else [step])]
+    steps = [given.records("steps", step if isinstance(step, list) else [step], ("name", "note"))
+             for step in given.listed("steps", steps, "(name, note)")]
+    if not steps:
+        raise ValueError("steps must be a list of at least one (name, note), got none")
+    steps = [[(given.text("every name in steps", name, empty=False),
+               given.text("every note in steps", "" if note is None else note)) for name, note in step]
              for step in steps]
-    if not steps or not all(steps):
-        raise ValueError("pipeline needs at least one (name, note)")
     arrow, high, gap = 32, 54, 8
     widths = [max(max(width(name, (TEXT + 1) * 1.06), width(note, SMALL)) for name, note in step) + 20
               for step in steps]
@@ -269,15 +274,13 @@ def array_text(M, rows, columns, digits):
                  ["", *(columns or range(M.shape[1]))])
 
 
-def checked(M, role):
-    """M as a (r, c) array of floats; ValueError says what does not fit."""
-    M = np.asarray(M, dtype=float)
+def checked(name, M, role):
+    """M as a (r, c) array of floats, a vector as one row; TypeError or ValueError says what does not fit."""
+    M = given.array(name, M, ("c",), stacked=True, holds=None).astype(float)
     M = M[None, :] if M.ndim == 1 else M
     if M.ndim != 2 or 0 in M.shape:
-        raise ValueError(f"a matrix to be drawn has shape (r, c) with at least one row and one column; "
-                         f"got {M.shape}")
-    if role not in ROLES:
-        raise ValueError(f"role must be one of {' '.join(ROLES)}, got {role!r}")
+        raise ValueError(f"{name} must have shape (r, c) with at least one row and one column, got {M.shape}")
+    given.one_of("role", role, ROLES)
     return M
 
 
@@ -285,6 +288,7 @@ def labelled(name, labels, M, axis):
     """The labels, told apart where a word comes twice; ValueError when there are too few or too many."""
     if labels is None:
         return None
+    labels = given.words(name, labels)
     if len(labels) != M.shape[axis]:
         raise ValueError(f"{name} must be {M.shape[axis]} labels for a matrix of shape {M.shape}, "
                          f"got {len(labels)}")
@@ -294,8 +298,13 @@ def labelled(name, labels, M, axis):
 def checked_marks(mark, shape):
     """`mark` as a list of (i, j); j is None for a whole row."""
     marks = [] if mark is None else list(mark) if isinstance(mark, (list, set)) else [mark]
-    marks = [(m, None) if isinstance(m, (int, np.integer)) else tuple(m) for m in marks]
-    for i, j in marks:
+    marks = [(m, None) if given.whole(m) else m for m in marks]
+    for m in marks:
+        if not isinstance(m, (tuple, list, np.ndarray)) or len(m) != 2 or not (
+                given.whole(m[0]) and (m[1] is None or given.whole(m[1]))):
+            raise TypeError("mark must be a row (a whole number), a cell (i, j) or a list of these, "
+                            f"got {given.came(m)}")
+        i, j = m
         if not (0 <= i < shape[0] and (j is None or 0 <= j < shape[1])):
-            raise ValueError(f"mark {i if j is None else (i, j)} lies outside a matrix of shape {shape}")
-    return marks
+            raise ValueError(f"mark must lie in a matrix of shape {shape}, got {i if j is None else (i, j)}")
+    return [tuple(m) for m in marks]

@@ -5,6 +5,7 @@ Arrays in, a Picture out.
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.figures.arrays import (
     array_text,
     cell_size,
@@ -14,11 +15,11 @@ from helpers.figures.arrays import (
     write_columns,
     write_key,
 )
-from helpers.figures.heads import draw_steps
+from helpers.figures.heads import asked, draw_steps
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, PAD, ROLES, ROW, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
-from helpers.figures.words import number, numbered, rounded, shorten, width
+from helpers.figures.words import number, rounded, shorten, width
 
 GAP, SUMS = 30, 60                       # px: between both sides, and room for row sums
 HIGH, LOW, MANY = 20, 6, 16              # px: a row that is no word, and if there are more than MANY of them
@@ -32,7 +33,15 @@ def both_ways(which, steps, tokens, query, row, column, formulas, role, title, n
     row : (n, c), column : (c, n), or (n, n) both, then with a row for each word on either side,
     formulas : both with their shapes, sums : (n,) row sums of both or None.
     """
-    words, square = numbered(tokens), role in ("S", "A")
+    steps, (words, query) = given.words("steps", steps), asked(tokens, query)
+    which, role = given.position("which", which, len(steps)), given.one_of("role", role, ROLES)
+    n, square = len(words), role in ("S", "A")
+    row = given.shaped("row", row, ("n", "c"), (n, n if square else None), holds="finite numbers or -inf")
+    column = given.shaped("column", column, ("c", "n"), (row.shape[1], n), holds="finite numbers or -inf")
+    if not row.size:
+        raise ValueError(f"row must have at least one row and one column, got {row.shape}")
+    sums = sums if sums is None else given.shaped("sums", sums, ("n",), (n,))
+    formulas, note = given.words("formulas", formulas, 2), given.text("note", note)
     digits = 2 if square else 1
     side, extra = label_room(words), SUMS if sums is not None else 0
     sheet = Sheet(title, f"Step {which + 1} of {len(steps)}, {steps[which]}, in both forms side by side.",

@@ -3,6 +3,7 @@
 Numbers in, a Picture out.
 """
 
+from helpers import arrays as given
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
@@ -16,6 +17,14 @@ def cache_sizes(ways, title, note=""):
 
     ways : [(name, formula with its numbers, bytes, bytes of one token, whether the model is published so)].
     """
+    ways = given.records("ways", ways, ("name", "formula", "bytes", "bytes of a token", "published"))
+    for name, formula, size, token, published in ways:
+        given.text("every name in ways", name)
+        given.text("every formula in ways", formula)
+        given.count("every number of bytes in ways", size, least=1)
+        given.count("the bytes of a token in ways", token, least=1)
+        given.flag("published in ways", published)
+    note = given.text("note", note)
     sheet = Sheet(title, f"{len(ways)} bars with their formulas.", WIDTH)
     most = max(size for _, _, size, _, _ in ways)
     side = max(width(name, TEXT * 1.06) for name, *_ in ways) + 18

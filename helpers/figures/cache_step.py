@@ -3,6 +3,7 @@
 Numbers in, a Picture out.
 """
 
+from helpers import arrays as given
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, LABEL, PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
@@ -20,6 +21,15 @@ def cache_step(rows, written, step, work, so_far, kept_bytes, title, note=""):
     word that the step writes, or None.  work : [(with, without), …] multiply-adds of each step, step : how
     many steps are done, so_far : (with, without) up to there, kept_bytes : (with, without).
     """
+    rows = given.records("rows", rows, ("word", "with", "without"), least=0)
+    for word, *states in rows:
+        given.text("every word in rows", word)
+        for state in states:
+            given.one_of("every state in rows", state, LOOKS)
+    work, (so_far,), (kept_bytes,) = (counts("work", work), counts("so_far", [so_far]),
+                                      counts("kept_bytes", [kept_bytes]))
+    step, note = given.count("step", step, most=len(work)), given.text("note", note)
+    written = written if written is None else given.text("written", written)
     sheet = Sheet(title, "Left the rows of K and V, each new, kept or computed again. Right the work of this "
                          "step and of all so far, bytes kept, and the work of every step as bars.", WIDTH)
     top, left = sheet.top, sheet.left
@@ -57,6 +67,12 @@ def cache_step(rows, written, step, work, so_far, kept_bytes, title, note=""):
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
 
 
+def counts(name, values):
+    """A list of pairs (with, without) of whole numbers; TypeError or ValueError for anything else."""
+    return [tuple(given.count(f"every number in {name}", n) for n in both)
+            for both in given.records(name, values, ("with", "without"))]
+
+
 def draw_counters(sheet, x, top, step_work, so_far, kept_bytes):
     """Three pairs of bars with their numbers; returns where they end."""
     room = WIDTH - PAD - x
@@ -77,7 +93,7 @@ def draw_steps(sheet, x, top, step, work):
     """Two upright bars for each step, those still to come pale; returns where they end."""
     high, slot = 76, (WIDTH - PAD - x) / len(work)
     sheet.text(x, top + TEXT, "multiply-adds of each step", TEXT, weight="bold")
-    base, most = top + TEXT + 8 + high, max(max(pair) for pair in work)
+    base, most = top + TEXT + 8 + high, max(max(pair) for pair in work) or 1
     thick = min((slot - 3) / 2, 16)
     for i, pair in enumerate(work):
         middle = x + (i + 0.5) * slot

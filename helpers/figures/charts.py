@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from helpers import arrays as given
+from helpers.figures.arrays import MOST_DIGITS
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT
 from helpers.figures.svg import Sheet, px
@@ -26,17 +28,18 @@ def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
     """Labelled points in the plane, one px worth the same on both axes: distances and angles are true.
 
     points : (n, 2), labels : n words, groups : n names or None.  A word that comes twice gets a small number,
-    a full stop quotation marks: alone it would pass for a speck.  Raises ValueError when they do not fit.
+    a full stop quotation marks: alone it would pass for a speck.
+    Raises TypeError or ValueError when they do not fit.
     """
-    points = np.asarray(points, dtype=float)
-    if points.ndim != 2 or points.shape[1] != 2 or not len(points) or not np.isfinite(points).all():
-        raise ValueError(f"points must be finite numbers of shape (n, 2), n at least 1; got {points.shape}")
-    if len(labels) != len(points) or (groups is not None and len(groups) != len(points)):
-        raise ValueError(f"a label and a group go with each of the {len(points)} points: {len(labels)} labels"
-                         + ("" if groups is None else f", {len(groups)} groups"))
-    labels = numbered(label if any(map(str.isalnum, label)) else f"“{label}”" for label in map(str, labels))
-    names = list(dict.fromkeys(map(str, groups))) if groups is not None else []
-    which = [names.index(str(g)) for g in groups] if names else [0] * len(points)
+    points = given.array("points", points, ("n", "2")).astype(float)
+    if points.shape[1] != 2 or not len(points):
+        raise ValueError(f"points must have shape (n, 2), n at least 1; got {points.shape}")
+    labels = numbered(label if any(map(str.isalnum, label)) else f"“{label}”"
+                      for label in given.words("labels", labels, len(points)))
+    groups = groups if groups is None else given.words("groups", groups, len(points))
+    xlabel, ylabel = given.text("xlabel", xlabel), given.text("ylabel", ylabel)
+    names = list(dict.fromkeys(groups or []))
+    which = [names.index(g) for g in groups] if names else [0] * len(points)
     key = max(width(name, TEXT) for name in names) + 40 if names else 0
     wide, high = 600, 420
     sheet = Sheet(title, f"{len(points)} labelled points.", SIDE + wide + key + 2 * PAD)
@@ -65,20 +68,21 @@ def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
 def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
     """Curves over the same x, each with its name at its end; where ends meet, a piece of the curve before it.
 
-    x : (n,), rising, series : {name: (n,)}.  Raises ValueError when lengths differ, or when a logarithm is
-    asked of what is not positive.
+    x : (n,), rising, series : {name: (n,)}.  Raises TypeError or ValueError when lengths differ, for NaN and
+    infinity, and when a logarithm is asked of what is not positive.
     """
-    x = np.asarray(x, dtype=float)
-    series = {str(name): np.asarray(y, dtype=float) for name, y in series.items()}
-    if x.ndim != 1 or not len(x) or not series or not np.isfinite(x).all() or (np.diff(x) <= 0).any():
-        raise ValueError(f"lines needs at least one curve and finite, rising x of shape (n,); got {x.shape}")
+    x = given.array("x", x, ("n",)).astype(float)
+    if not len(x) or (np.diff(x) <= 0).any():
+        raise ValueError(f"x must be at least one number, rising, got {given.came(x)}")
+    series = {name: given.array(f"series {name!r}", y, ("n",)).astype(float)
+              for name, y in given.named("series", series, "curves").items()}
     for name, y in series.items():
-        if y.shape != x.shape or not np.isfinite(y).all():
-            raise ValueError(f"{name} must have a finite number for each x: x {x.shape}, {name} {y.shape}")
+        given.same_size("n", ("x", x), (f"series {name!r}", y))
+    xlabel, ylabel = given.text("xlabel", xlabel), given.text("ylabel", ylabel)
     everything = np.concatenate(list(series.values()))
-    for flag, values, axis in ((logx, x, "x"), (logy, everything, "y")):
-        if flag and values.min() <= 0:
-            raise ValueError(f"log{axis} needs positive numbers, the least is {values.min():g}")
+    for asked, values, axis in ((logx, x, "x"), (logy, everything, "y")):
+        if given.flag(f"log{axis}", asked) and values.min() <= 0:
+            raise ValueError(f"with log{axis} all numbers must be positive, got {values.min():g}")
     bottom, top = everything.min(), everything.max()
     if logy:
         bottom, top = bottom / 1.25, top * 1.25
@@ -116,13 +120,14 @@ def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
 def bars(labels, values, title, ylabel="", digits=2):
     """A level bar for each label, its number at the end; ylabel says what is measured.
 
-    labels : n words, values : (n,).  Raises ValueError when the lengths differ.
+    labels : n words, values : (n,).  Raises TypeError or ValueError when the lengths differ, and for NaN and
+    infinity.
     """
-    values = np.asarray(values, dtype=float)
-    if values.ndim != 1 or not len(values) or len(labels) != len(values) or not np.isfinite(values).all():
-        raise ValueError("values must hold a finite number for each label, at least one: "
-                         f"{len(labels)} labels, values {values.shape}")
-    labels = [str(label) for label in labels]
+    values, labels = given.array("values", values, ("n",)).astype(float), given.words("labels", labels)
+    if not len(values) or len(labels) != len(values):
+        raise ValueError("labels and values must have the same length, at least 1; "
+                         f"got {len(labels)} labels, values {values.shape}")
+    digits, ylabel = given.count("digits", digits, most=MOST_DIGITS), given.text("ylabel", ylabel)
     sheet = Sheet(title, f"{len(values)} bars.", 640)
     if ylabel:
         sheet.top -= 6
@@ -244,6 +249,21 @@ def mark(sheet, x, y, kind):
         sheet.path(shape, colour)
     else:
         sheet.path(shape, stroke=colour, thick=2)
+
+
+def told_facts(facts):
+    """[(name, value), …], both strings; TypeError or ValueError for anything else."""
+    return [tuple(given.text("every part of facts", part) for part in fact)
+            for fact in given.records("facts", facts, ("name", "value"))]
+
+
+def rising(name, values):
+    """Whole numbers from 1 up, each above the one before; TypeError or ValueError for anything else."""
+    found = [given.count(f"every number in {name}", v, least=1)
+             for v in given.listed(name, values, "whole numbers")]
+    if not found or found != sorted(set(found)):
+        raise ValueError(f"{name} must be at least one number, rising, got {given.came(found)}")
+    return found
 
 
 def panels(sheet, facts):

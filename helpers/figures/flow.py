@@ -1,5 +1,6 @@
 """The way through a layer of many heads: `multi_head`. Sizes in, a Picture out."""
 
+from helpers import arrays as given
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, SMALL, TEXT
 from helpers.figures.svg import Sheet, px
@@ -13,10 +14,10 @@ def multi_head(X, n_heads, d_k, title):
     """One layer on X: norm, project, split, attend, concatenate, mix with W_o, add X.
 
     X : (n, d_model), n_heads : 1 … 6 heads of width d_k = d_v.  Every box bears its shape.
-    Raises ValueError for other numbers of heads.
+    Raises TypeError or ValueError for other numbers of heads, and for what is no X.
     """
-    if not 1 <= n_heads <= MOST or d_k < 1:
-        raise ValueError(f"a flow has 1 to {MOST} heads of width at least 1, got {n_heads} of width {d_k}")
+    X, d_k = given.array("X", X, ("n", "d_model"), holds=None), given.count("d_k", d_k, least=1)
+    n_heads = given.count("n_heads", n_heads, least=1, most=MOST)
     full, n = shape_text(X), len(X)
     side_by_side, one, square = f"({n}, {n_heads * d_k})", f"({n}, {d_k})", f"({n}, {n})"
     columns = [f"{r * d_k}–{(r + 1) * d_k - 1}" for r in range(n_heads)]

@@ -1,5 +1,6 @@
 """All heads of a model on one text, behind an explorer: `head_grid`. Arrays in, a Picture out."""
 
+from helpers import arrays as given
 from helpers.figures.arrays import cell_size, draw_cells, draw_shades, label_room, write_columns
 from helpers.figures.heads import columns_in, largest, weights_in, window, windowed
 from helpers.figures.picture import Picture
@@ -17,8 +18,9 @@ def head_grid(tokens, patterns, chosen, off, predictions, title):
     whose last dozen rows are shown, with the sum of what they give to earlier words,
     off : set of (layer, head) switched off, predictions : [(word, with all heads, without those off), …].
     """
-    words, (layer, head) = numbered(tokens), chosen
-    n_heads = len(patterns[0])
+    words = numbered(given.words("tokens", tokens))
+    patterns, chosen, off, predictions = looked_at(words, patterns, chosen, off, predictions)
+    (layer, head), n_heads = chosen, patterns.shape[1]
     left_room = n_heads * (SMALL_SIDE + GAP) - GAP
     side = label_room(words)
     first, end = window(len(words), len(words) - 1)
@@ -52,6 +54,22 @@ def head_grid(tokens, patterns, chosen, off, predictions, title):
                   ["", *columns]),
             prediction_table(predictions, off), part]
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
+
+
+def looked_at(words, patterns, chosen, off, predictions):
+    """Patterns (layers, h, n, n), one of the heads, some of them, [(word, share, share), …], looked at."""
+    patterns = given.array("patterns", patterns, ("layers", "h", "n", "n"))
+    n_layers, n_heads, *square = patterns.shape
+    if square != [len(words)] * 2 or not patterns.size:
+        raise ValueError(f"patterns must have shape (layers, h, n, n), here n = {len(words)}, "
+                         f"and none may be 0; got {patterns.shape}")
+    chosen, = given.pairs("chosen", [chosen], n_layers, n_heads)
+    predictions = given.records("predictions", predictions, ("word", "before", "after"))
+    for word, *shares in predictions:
+        given.text("every word in predictions", word)
+        for share in shares:
+            given.number("every share in predictions", share, finite=True)
+    return patterns, chosen, given.pairs("off", off, n_layers, n_heads), predictions
 
 
 def small_pattern(sheet, x, y, A, name, chosen, off):

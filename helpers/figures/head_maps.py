@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.figures.arrays import draw_shades
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, PAD, SMALL, TEXT, WIDTH
@@ -16,13 +17,15 @@ def head_maps(scores, title, best=1):
     """A map for each kind of score: a column for each layer, a row for each head, the fuller the higher.
 
     scores : dict kind -> (layers, heads) numbers from 0 to 1, best : how many of each are outlined and named.
-    Two maps stand side by side.  Raises ValueError when the shapes differ.
+    Two maps stand side by side.  Raises TypeError or ValueError when the shapes differ.
     """
-    scores = {kind: np.asarray(M, dtype=float) for kind, M in scores.items()}
+    scores = {kind: given.array(f"scores {kind!r}", M, ("layers", "heads"))
+              for kind, M in given.named("scores", scores, "numbers (layers, heads)").items()}
     shapes = {M.shape for M in scores.values()}
-    if len(shapes) != 1 or len(next(iter(shapes))) != 2:
-        raise ValueError(f"scores must have one shape (layers, heads), got {sorted(shapes)}")
+    if len(shapes) != 1 or 0 in max(shapes):
+        raise ValueError(f"scores must have one shape (layers, heads), none of it 0; got {sorted(shapes)}")
     n_layers, n_heads = shapes.pop()
+    best = given.count("best", best, most=n_layers * n_heads)
     cell = min(((WIDTH - 2 * PAD - APART) // 2 - SIDE) // n_layers, GREATEST)
     wide, high = cell * n_layers, cell * n_heads
     sheet = Sheet(title, f"{len(scores)} heat maps, {n_layers} layers by {n_heads} heads, the best outlined.",

@@ -3,6 +3,7 @@
 Arrays in, a Picture out.
 """
 
+from helpers import arrays as given
 from helpers.figures.arrays import draw_shades
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, SMALL, TEXT, WIDTH
@@ -20,7 +21,17 @@ def head_sum(word, z, W_o, updates, added, running, total, column, title, note="
     added : how many of them `running` (d_model,) has, total : (d_model,) what concat · W_o gives,
     column : the one whose numbers are written out.
     """
-    (h, d_v), (rows, d_model) = z.shape, W_o.shape
+    word, z = given.text("word", word), given.array("z", z, ("h", "d_v"))
+    h, d_v = z.shape
+    W_o = given.shaped("W_o", W_o, ("h·d_v", "d_model"), (h * d_v, None))
+    rows, d_model = W_o.shape
+    if not W_o.size:
+        raise ValueError(f"W_o must have at least one row and one column, got {W_o.shape}")
+    updates = given.shaped("updates", updates, ("h", "d_model"), (h, d_model))
+    running, total = (given.shaped(name, x, ("d_model",), (d_model,))
+                      for name, x in (("running", running), ("total", total)))
+    added, column = given.count("added", added, most=h), given.position("column", column, d_model)
+    note = given.text("note", note)
     sheet = Sheet(title, f"Left W_o as a heat map in {h} blocks of rows, its {rows} factors beside it, the "
                          f"result below. Right the part of each head and their sum.", WIDTH)
     block, wide = SIDE / h, SIDE / d_model

@@ -7,10 +7,11 @@ larger matrix a `window` is shown.
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.figures.arrays import cell_size, draw_cells, label_room, write_columns
 from helpers.figures.charts import level_bars
 from helpers.figures.picture import Picture
-from helpers.figures.style import CELL, COMPACT, LABEL, PAD, ROW, SHOWN, SMALL, TEXT, WIDTH, shade
+from helpers.figures.style import CELL, COMPACT, LABEL, PAD, ROLES, ROW, SHOWN, SMALL, TEXT, WIDTH, shade
 from helpers.figures.svg import Sheet
 from helpers.figures.words import number, numbered, rounded, shorten, table, width
 
@@ -23,8 +24,10 @@ def similarity(tokens, query, dots, scaled, weights, d_k):
     tokens : n words, query : position, dots, scaled, weights : (n,).  Keys after the query are shown as
     masked.
     """
-    words = numbered(tokens)
-    best = largest(weights)
+    words, query = asked(tokens, query)
+    dots, scaled, weights = (given.shaped(name, x, ("n",), (len(words),)) for name, x in
+                             (("dots", dots), ("scaled", scaled), ("weights", weights)))
+    d_k, best = given.count("d_k", d_k, least=1), largest(weights)
     readable = [j <= query for j in range(len(words))]
     title = f"“{words[query]}” gives its largest weight to “{words[best]}”: {number(weights[best])}"
     told = [number(w) if ok else "masked" for w, ok in zip(weights, readable, strict=True)]
@@ -65,8 +68,10 @@ def value_reading(tokens, query, weights, parts, z):
     tokens : n words, query : position, weights : (n,), parts : (n, d_v) with rows α_j v_j, z : (d_v,) their
     sum.
     """
-    words = numbered(tokens)
-    best = largest(weights)
+    words, query = asked(tokens, query)
+    weights = given.shaped("weights", weights, ("n",), (len(words),))
+    parts = given.shaped("parts", parts, ("n", "d_v"), (len(words), None))
+    z, best = given.shaped("z", z, ("d_v",), (parts.shape[1],)), largest(weights)
     most = number(weights[best])
     title = f"“{words[query]}” takes {most} of the value of “{words[best]}”, the largest share"
     told = [number(w) if j <= query else "masked" for j, w in enumerate(weights)]
@@ -111,8 +116,13 @@ def step(which, tokens, query, M, title, formula, columns=None, sums=None, role=
     which : 0 … 4, tokens : n words, query : the row to outline, M : (n, c), columns : c words or None,
     sums : (n,) row sums or None.
     """
-    words = numbered(tokens)
-    columns = numbered(columns) if columns is not None else [str(c) for c in range(M.shape[1])]
+    which, (words, query) = given.position("which", which, len(STEPS)), asked(tokens, query)
+    M = given.shaped("M", M, ("n", "c"), (len(words), None), holds="finite numbers or -inf")
+    columns = range(M.shape[1]) if columns is None else numbered(columns)
+    columns = given.words("columns", columns, M.shape[1])
+    sums = sums if sums is None else given.shaped("sums", sums, ("n",), (len(words),))
+    formula, note = given.text("formula", formula), given.text("note", note)
+    role = given.one_of("role", role, ROLES)
     side, extra = label_room(words), 74 if sums is not None else 0
     cell, readable = cell_size([M], 2, WIDTH - 2 * PAD - side - extra, columns)
     sheet = Sheet(title, f"Step {which + 1} of {len(STEPS)}, {STEPS[which]}. {formula}.",
@@ -136,6 +146,12 @@ def step(which, tokens, query, M, title, formula, columns=None, sums=None, role=
             + ([number(sums[i])] if sums is not None else []) for i, word in enumerate(words)]
     text = [title, formula, table(body, ["", *columns, *(["row sum"] if sums is not None else [])]), note]
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
+
+
+def asked(tokens, query):
+    """The words, told apart, and the position of the query; TypeError or ValueError when they do not fit."""
+    words = numbered(given.words("tokens", tokens))
+    return words, given.position("query", query, len(words))
 
 
 def draw_steps(sheet, names, which):

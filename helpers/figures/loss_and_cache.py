@@ -1,5 +1,6 @@
 """What a smaller cache costs: `loss_and_cache`. Numbers in, a Picture out."""
 
+from helpers import arrays as given
 from helpers.figures.charts import CHART_TEXT, COLOURS, DASHES, MARK, SIDE, Axes, mark, spot
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, SMALL, TEXT, WIDTH
@@ -14,8 +15,20 @@ def loss_and_cache(kinds, floor, size_name, title, note=""):
     """Loss against the size of the cache, before and after a fine-tune, and the last once more from close by.
 
     kinds : [(name, [(label, size, loss before, loss after), …])], sizes positive.  floor : (name, loss), a
-    level line, size_name : what the sizes are.
+    level line, size_name : what the sizes are.  Raises TypeError or ValueError for anything else.
     """
+    kinds = [(given.text("every name in kinds", name),
+              given.records("every kind in kinds", ways, ("label", "size", "loss before", "loss after")))
+             for name, ways in given.records("kinds", kinds, ("name", "ways"))]
+    for label, size, *losses in (way for _, ways in kinds for way in ways):
+        given.text("every label in kinds", label)
+        given.number("every size in kinds", size, positive=True)
+        for loss in losses:
+            given.number("every loss in kinds", loss, finite=True)
+    floor, = given.records("floor", [floor], ("name", "loss"))
+    given.text("the name in floor", floor[0])
+    given.number("the loss in floor", floor[1], finite=True)
+    size_name, note = given.text("size_name", size_name), given.text("note", note)
     sheet = Sheet(title, "Left before and after a fine-tune, right after it, closer.", WIDTH)
     curves = [(f"{name}, {when}", [(label, size, losses[k]) for label, size, *losses in ways])
               for name, ways in kinds for k, when in enumerate(("before", "after"))]

@@ -5,11 +5,13 @@ Arrays in, a Picture out.
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.figures.arrays import cell_size, draw_cells, draw_shades, label_room, write_columns
+from helpers.figures.heads import asked
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, PAD, SHOWN, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet, px
-from helpers.figures.words import number, numbered, shorten, table
+from helpers.figures.words import number, shorten, table
 
 GAP, SUMS, LINE = 14, 34, 16             # px: between patterns, their row sums, a row
 LEFT_OUT = SHOWN - 2                     # words shown where some are left out; two columns add up the others
@@ -19,9 +21,12 @@ def mask_ways(tokens, query, ways, chosen, title, note=""):
     """Patterns side by side with their row sums, and the row of one query in each, with numbers.
 
     tokens : n words, query : position, ways : {name: A (n, n)}, one of them chosen. A word may read itself
-    and those before it. Of more than a dozen words those around the query are shown.
+    and those before it. Of more than a dozen words those around the query are shown.  NaN is shown as it is.
     """
-    words = numbered(tokens)
+    words, query = asked(tokens, query)
+    ways = {name: given.shaped(f"ways {name!r}", A, ("n", "n"), (len(words),) * 2, holds=None)
+            for name, A in given.named("ways", ways, "patterns").items()}
+    chosen, note = given.one_of("chosen", chosen, ways), given.text("note", note)
     first, end = around(len(words), query)
     columns = [*([f"0–{first - 1}"] if first else []), *words[first:end],
                *([f"{end}–{len(words) - 1}"] if end < len(words) else [])]

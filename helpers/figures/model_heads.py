@@ -4,8 +4,9 @@ import unicodedata
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.figures.arrays import cell_size, draw_cells, draw_shades, label_room, write_columns
-from helpers.figures.head_grid import without
+from helpers.figures.head_grid import looked_at, without
 from helpers.figures.heads import columns_in, largest, weights_in, window, windowed
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
@@ -38,7 +39,12 @@ def model_heads(names, patterns, scores, score, meaning, n_asked, chosen, query,
     chosen : (layer, head) of the large one, query : position,
     off : set of (layer, head) switched off, predictions : [(token, with all heads, without those off), …].
     """
-    (layer, head), (n_layers, n_heads) = chosen, scores.shape
+    names = given.words("names", names)
+    patterns, chosen, off, predictions = looked_at(names, patterns, chosen, off, predictions)
+    (layer, head), (n_layers, n_heads) = chosen, patterns.shape[:2]
+    scores = given.shaped("scores", scores, ("layers", "h"), (n_layers, n_heads), holds=None)
+    score, meaning = given.text("score", score), given.text("meaning", meaning)
+    n_asked, query = given.count("n_asked", n_asked), given.position("query", query, len(names))
     ranked = [divmod(int(at), n_heads) for at in np.argsort(-scores, axis=None, kind="stable")]
     ranked = [] if np.isnan(scores).any() else ranked
     first, end = window(len(names), query)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from helpers import arrays as given
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
@@ -31,6 +32,11 @@ def next_word(lines, temperature, draws, title, note=""):
 
     lines : list of Line, likeliest first, temperature : of the second softmax, draws : how many were drawn.
     """
+    lines = given.listed("lines", lines, "Line")
+    if not lines or not all(isinstance(line, Line) for line in lines):
+        raise TypeError(f"lines must be a list of at least one Line, got {given.came(lines)}")
+    temperature, draws = given.number("temperature", temperature, finite=True), given.count("draws", draws)
+    note = given.text("note", note)
     heads = ("word", "logit", "softmax", f"softmax at T = {temperature:g}", "sum so far", "can be drawn",
              f"drawn of {draws}")
     sheet = Sheet(title, f"{len(lines)} lines with three columns of bars: softmax before and after the "

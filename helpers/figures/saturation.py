@@ -5,7 +5,8 @@ Numbers in, a Picture out.
 
 import math
 
-from helpers.figures.charts import COLOURS, DASHES, Axes, level_bars, mark, panels
+from helpers import arrays as given
+from helpers.figures.charts import COLOURS, DASHES, Axes, level_bars, mark, panels, rising, told_facts
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet, px
@@ -23,7 +24,19 @@ def saturation(raw, entering, weights, facts, widths, now, curves, chosen, title
     curves : {name: {way: (m,)}}, the entropy, then the size of the gradient, for each width and way,
     chosen : the way in force.
     """
+    raw = given.array("raw", raw, ("n_keys",))
     n_keys = len(raw)
+    if not n_keys:
+        raise ValueError("raw must hold at least one number, got none")
+    entering, weights = (given.shaped(name, x, ("n_keys",), (n_keys,))
+                         for name, x in (("entering", entering), ("weights", weights)))
+    facts, widths, note = told_facts(facts), rising("widths", widths), given.text("note", note)
+    now = given.one_of("now", now, widths)
+    curves = {name: {way: given.shaped(f"curves {name!r}, {way!r},", values, ("m",), (len(widths),))
+                     for way, values in given.named(f"curves {name!r}", ways, "numbers").items()}
+              for name, ways in given.named("curves", curves, "curves").items()}
+    for ways in curves.values():
+        chosen = given.one_of("chosen", chosen, ways)
     sheet = Sheet(title, f"Bars for {n_keys} keys: raw score, what softmax gets, weight. Below, two plots "
                          "over d_k, each with a curve for divided scores, one for the others.", WIDTH)
     panels(sheet, facts)

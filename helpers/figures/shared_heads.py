@@ -1,5 +1,6 @@
 """Which query heads read which keys and values: `shared_heads`. Numbers in, a Picture out."""
 
+from helpers import arrays as given
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, PAD, SMALL, TEXT
 from helpers.figures.svg import Sheet
@@ -13,11 +14,15 @@ def shared_heads(ways, title):
     """A drawing for each way to share: query heads above, key and value heads below, a line for each reading.
 
     ways : [(name, reads)], reads : h whole numbers, the key and value head that query head i reads.
-    Raises ValueError when the heads that are read do not count up from 0.
+    Raises TypeError or ValueError when the heads that are read do not count up from 0.
     """
+    ways = given.records("ways", ways, ("name", "reads"))
     for name, reads in ways:
-        if not len(reads) or sorted(set(reads)) != list(range(max(reads) + 1)):
-            raise ValueError(f"{name}: the heads that are read must count up from 0, got {list(reads)}")
+        given.text("every name in ways", name)
+        reads = [given.count(f"every head {name!r} reads in ways", i)
+                 for i in given.listed(f"what {name!r} reads in ways", reads, "heads")]
+        if not reads or set(reads) != set(range(max(reads) + 1)):
+            raise ValueError(f"the heads that {name!r} reads in ways must count up from 0, got {reads}")
     rooms = [max(len(reads) * STEP - STEP + BOX, width(name, TEXT * 1.06)) for name, reads in ways]
     side = 86
     sheet = Sheet(title, f"{len(ways)} ways to share.", side + sum(rooms) + APART * (len(ways) - 1) + 2 * PAD)

@@ -6,6 +6,7 @@ puts the light colours in their place, for an image in a stored notebook, which 
 
 from xml.sax.saxutils import escape, quoteattr
 
+from helpers import arrays as given
 from helpers.figures.style import FONT, LIGHT, PAD, SMALL, TEXT, TITLE
 from helpers.figures.words import width as text_width
 from helpers.figures.words import wrap
@@ -17,6 +18,7 @@ class Sheet:
     """Draw from the top down; `top` is where the next thing may begin, `left` the left edge."""
 
     def __init__(self, title, description, width):
+        given.text("title", title, empty=False)
         bold = TITLE * 1.06                                        # its letters are wider
         self.title, self.description = title, description
         self.width = max(width, min(text_width(title, bold) + 2 * PAD, TITLE_ROOM))

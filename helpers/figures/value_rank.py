@@ -1,5 +1,6 @@
 """A head's value map cut to rank r, behind an explorer: `value_rank`. Arrays in, a Picture out."""
 
+from helpers import arrays as given
 from helpers.figures.charts import COLOURS, DASHES, Axes, mark, panels
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, SMALL, TEXT, WIDTH
@@ -15,7 +16,17 @@ def value_rank(r, strengths, errors, counts, curves, title, note=""):
     strengths : (d_v,) singular values, errors : (d_v + 1,) relative errors at rank 0 … d_v, counts :
     (d_v + 1,) numbers in the two thin matrices, curves : {name: (d_v + 1,)}, losses.
     """
+    strengths = given.array("strengths", strengths, ("d_v",))
     d_v = len(strengths)
+    if not d_v:
+        raise ValueError("strengths must hold at least one number, got none")
+    r, ranks = given.count("r", r, most=d_v), (("d_v + 1",), (d_v + 1,))
+    errors = given.shaped("errors", errors, *ranks)
+    counts = [given.count("every one of counts", c) for c in given.listed("counts", counts, "whole numbers")]
+    given.shaped("counts", counts, *ranks)
+    curves = {name: given.shaped(f"curves {name!r}", curve, *ranks)
+              for name, curve in given.named("curves", curves, "losses").items()}
+    note = given.text("note", note)
     sheet = Sheet(title, f"Left {d_v} bars, the first {r} filled. Right the loss at each rank, two curves, "
                          f"a line at rank {r}.", WIDTH)
     saved = 1 - counts[r] / counts[d_v]

@@ -2,8 +2,9 @@
 
 import math
 
+from helpers import arrays as given
 from helpers.figures.cache_sizes import size_text
-from helpers.figures.charts import COLOURS, DASHES, Axes, mark, panels
+from helpers.figures.charts import COLOURS, DASHES, Axes, mark, panels, rising, told_facts
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet, px
@@ -20,6 +21,15 @@ def work_curves(n, lengths, curves, overtakes, parts, held, facts, title, note="
     overtakes : the length from which on the second is larger, parts : {name: FLOPs at n},
     held : {name: bytes at n}, facts : [(name, value), …], a panel each.
     """
+    lengths, facts, note = rising("lengths", lengths), told_facts(facts), given.text("note", note)
+    n, overtakes = given.one_of("n", n, lengths), given.number("overtakes", overtakes, positive=True)
+    curves, parts, held = (given.named(name, values, "numbers") for name, values in
+                           (("curves", curves), ("parts", parts), ("held", held)))
+    for name, curve in curves.items():
+        for flops in given.shaped(f"curves {name!r}", curve, ("m",), (len(lengths),)):
+            given.number("every number in curves", flops, positive=True)
+    for value in (*parts.values(), *held.values()):
+        given.number("every number in parts and held", value, finite=True)
     sheet = Sheet(title, f"Two lines on logarithmic scales, FLOPs of a layer against n; n = {n} and their "
                          "crossing are marked. Beside them bars for each part of the work and for bytes.",
                   WIDTH)
@@ -32,7 +42,7 @@ def work_curves(n, lengths, curves, overtakes, parts, held, facts, title, note="
     y = draw_bars(sheet, x, y + 14, "bytes of one layer", held, size_text)
     sheet.top = max(bottom, y)
     sheet.note(note)
-    total = sum(parts.values())
+    total = sum(parts.values()) or 1
     text = [title, table([[name, value] for name, value in facts]),
             table([[name, flops_text(value), percent(value / total)] for name, value in parts.items()],
                   [f"one layer, n = {n}", "FLOPs", "share"]),
