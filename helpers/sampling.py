@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, count, number
+from helpers.arrays import array, count, generator, number
 from helpers.attention import softmax
 
 ROUNDING = 1e-12                  # a sum of probabilities this close below top_p has reached it
@@ -55,8 +55,7 @@ def sample_next(logits, rng, temperature=1.0, top_k=None, top_p=None):
     logits : (n, V), the last row counts, rng : a generator, for example `np.random.default_rng(0)`.
     Returns an int.  Raises TypeError when rng is not a generator, and what `next_probabilities` raises.
     """
-    if not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng must be a NumPy generator such as np.random.default_rng(0), got {rng!r}")
+    rng = generator("rng", rng)
     p = next_probabilities(logits, temperature, top_k, top_p)             # (V,)
     return int(rng.choice(len(p), p=p))
 
@@ -67,9 +66,10 @@ def last_row(logits):
     if logits.size == 0:
         raise ValueError(f"logits must hold at least one position and one token, got {logits.shape}")
     z = logits[-1].astype(np.float64)                       # a copy: the input stays as it is
-    if np.isnan(z).any() or np.isposinf(z).any():
+    top = z.max()                                           # NaN if there is one
+    if not top < math.inf:
         raise ValueError("logits must be finite or -inf, the last row holds "
-                         f"{'NaN' if np.isnan(z).any() else '+inf'}")
-    if np.isneginf(z).all():
+                         f"{'NaN' if math.isnan(top) else '+inf'}")
+    if top == -math.inf:
         raise ValueError("logits leave no token to choose: the last row is -inf throughout")
     return z

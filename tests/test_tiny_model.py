@@ -21,6 +21,7 @@ from helpers.tiny_model.corpus import (
 )
 from helpers.tiny_model.gradients import forward, loss_and_gradients
 from helpers.tiny_model.model import WEIGHTS, from_arrays, load, save, to_arrays
+from helpers.tiny_model.side_by_side import write_stories
 
 LINES = ["i love you", "i love apples", "anna loves apples . ben loves pears . she eats",
          "the cats near the dog", "then emma loves figs . the bird sings . emma buys her"]
@@ -599,10 +600,41 @@ def test_bad_text_is_named(model, text, error, message):
 
 @pytest.mark.parametrize("without", [[(2, 0)], [(0, 4)], [(-1, 0)], [(0, -1)]])
 def test_a_head_that_does_not_exist_is_named(model, without):
-    with pytest.raises(ValueError, match="there is no layer .*2 layers of 4 heads, counted from 0"):
+    with pytest.raises(ValueError, match=r"without must be pairs \(layer, head\) below \(2, 4\), .* got \("):
         model.run("i love you", without=without)
 
 
 def test_an_empty_text_is_the_beginning_of_a_story(model):
     assert model.run("").tokens == ["<bos>"]
     assert {word for word, _ in model.run("").top(9)} == set(grammar().next_words(""))
+
+
+# ---- stories side by side
+
+def test_a_story_written_beside_others_is_the_one_written_alone(model):
+    assert write_stories(model, 3, 30) == 3 * [model.generate("", 30)]
+    for how in ({}, {"temperature": 0.5, "top_k": 9}, {"temperature": 2, "top_p": 0.9}):
+        alone = model.generate("", model.n_max - 1, rng=np.random.default_rng(3), **how)
+        assert write_stories(model, 1, model.n_max - 1, np.random.default_rng(3), **how) == [alone]
+
+
+def test_every_story_follows_from_its_own_words(model):
+    stories = write_stories(model, 5, 12, np.random.default_rng(1))
+    rng = np.random.default_rng(1)
+    for t in range(1, 13):                                  # the stories draw in turn
+        for story in stories:
+            logits = model.run(story[:t]).logits
+            logits[-1, 0] = -np.inf                         # "<bos>" is never written
+            p = next_probabilities(logits)
+            assert VOCAB[rng.choice(len(p), p=p)] == story[t]
+    assert len(set(map(tuple, stories))) == 5
+
+
+def test_no_stories_and_no_words_are_possible_and_too_many_are_refused(model):
+    assert write_stories(model, 0, 5) == [] and write_stories(model, 2, 0) == [["<bos>"], ["<bos>"]]
+    with pytest.raises(ValueError, match="n_new"):
+        write_stories(model, 1, model.n_max)
+    with pytest.raises(TypeError, match="m must be a whole number"):
+        write_stories(model, 1.5, 3)
+    with pytest.raises(TypeError, match="model must be a TinyModel"):
+        write_stories(model.vocab, 1, 3)
