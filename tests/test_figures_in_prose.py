@@ -85,6 +85,12 @@ def test_sums_in_prose_are_right(file):
             assert reckoned(left) == pytest.approx(reckoned(right)), f"{piece.place}: {left} = {right}"
 
 
+def test_there_are_sums_in_prose():
+    there = {f"{left} = {right.rstrip(',')}" for piece in PROSE.values() for left, right in sums(piece)}
+    assert {"12 / 4 = 3", "(1 + 1 + 49 + 49) / 4 = 25", "1·1 + 0·2 + 2·3 = 7", "1 / 100^(2/4) = 0.1",
+            "1 + 8·1/4 = 3"} <= there
+
+
 # That the tests above see what they are for
 
 
