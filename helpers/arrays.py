@@ -111,6 +111,14 @@ def flag(name, value):
     return bool(value)
 
 
+def generator(name, value):
+    """`value`, a NumPy generator; TypeError for anything else."""
+    if not isinstance(value, np.random.Generator):
+        raise TypeError(f"{name} must be a NumPy generator such as np.random.default_rng(0), "
+                        f"got {came(value)}")
+    return value
+
+
 def text(name, value, empty=True):
     """`value`, a string; TypeError for anything else, ValueError when it is empty and must not be."""
     if not isinstance(value, str):

@@ -101,8 +101,7 @@ def test_a_fine_tune_lowers_the_loss_keeps_the_form_and_leaves_the_model_alone()
 
 
 @pytest.mark.parametrize(("way", "message"), [
-    (Groups(3), "the KV heads must divide the heads: 3 and 4"), (Latent(49), "r must be at most 48"),
-    (Latent(0), "r must be at least 1")])
+    (Groups(3), "n_kv_heads must divide the heads, got 3 and 4"), (Latent(49), "r must be at most 48")])
 def test_ways_that_do_not_fit_are_named(way, message):
     with pytest.raises(ValueError, match=message):
         sharing.convert(MODEL, way)

@@ -32,6 +32,8 @@ from functools import cache
 
 import numpy as np
 
+from helpers import arrays as given
+
 WOMEN, MEN = ("anna", "emma", "lily"), ("ben", "tom", "sam")
 NAMES = WOMEN + MEN
 FRUITS = ("apples", "pears", "plums", "grapes", "figs", "kiwis")
@@ -52,12 +54,12 @@ KINDS = ("neighbour", "agreement", "reference", "content")
 
 def pronoun(name):
     """She or he, for a name."""
-    return "she" if name in WOMEN else "he"
+    return "she" if given.one_of("name", name, NAMES) in WOMEN else "he"
 
 
 def possessive(name):
     """Her or his, for a name."""
-    return "her" if name in WOMEN else "his"
+    return "her" if given.one_of("name", name, NAMES) in WOMEN else "his"
 
 
 def openings(loved):
@@ -166,7 +168,7 @@ class Stories:
 
     def words(self, i):
         """Story i as a list of words."""
-        return [VOCAB[j] for j in self.ids[i]]
+        return [VOCAB[j] for j in self.ids[given.position("i", i, len(self.ids))]]
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,8 @@ class Grammar:
 
     def stories(self, m, n, seed):
         """m stories of n tokens, drawn with a seed (or a NumPy Generator).  Returns Stories."""
+        m, n = given.count("m", m, least=1), given.count("n", n, least=1)
+        seed = seed if isinstance(seed, np.random.Generator) else given.count("seed", seed)
         rng = np.random.default_rng(seed)
         edge = np.cumsum(self.probability, axis=1)                    # (S, k)
         edge[:, -1] = 1.0
@@ -203,7 +207,7 @@ class Grammar:
         own = -(self.probability * log).sum(axis=1)                   # (S,) entropy of the next word
         share = np.zeros(len(own))                                    # (S,) how likely each state is by now
         share[0] = 1.0
-        result = np.zeros(n)
+        result = np.zeros(given.count("n", n, least=1))
         for t in range(1, n):
             result[t] = share @ own
             moved = share[:, None] * self.probability                 # (S, k)
@@ -214,16 +218,16 @@ class Grammar:
         """The grammar's own prediction: dict word -> probability of what comes after `text`, likeliest first.
 
         text : a string of words or a list of them, with or without "<bos>".
-        Raises ValueError where the text leaves the grammar.
+        Raises ValueError where the text leaves the grammar, TypeError for what is no text.
         """
-        words = text.split() if isinstance(text, str) else list(text)
+        words = text.split() if isinstance(text, str) else given.listed("text", text, "words")
         state = 0
         for i, word in enumerate(words):
             if word == "<bos>" and i == 0:
                 continue
             row = self._row(state)
             if word not in row:
-                raise ValueError(f"no story goes on with {word!r} after {' '.join(words[:i])!r}; "
+                raise ValueError(f"no story goes on with {given.came(word)} after {' '.join(words[:i])!r}; "
                                  f"there it is one of: {', '.join(row)}")
             state = self.after[state, list(self.word[state]).index(WORD_TO_ID[word])]
         return self._row(state)
@@ -234,9 +238,13 @@ class Grammar:
                 for i in order if self.probability[state, i] > 0}
 
 
-@cache
 def grammar(held_out=True):
     """The table of the grammar: the whole of it, or with held_out=False without the pairs of HELD_OUT."""
+    return _grammar(given.flag("held_out", held_out))
+
+
+@cache
+def _grammar(held_out):
     number = {((), ("start",)): 0}
     rows, todo = [], [((), ("start",))]
     for loved, phrase in todo:                                        # grows while new states are found

@@ -15,6 +15,10 @@ The rules used, for a loss whose gradient by some Y is written d_Y:
 
 import numpy as np
 
+from helpers import arrays as given
+from helpers.kv_cache import part_of
+from helpers.tiny_model.model import from_arrays
+
 EPS = 1e-5                                                  # inside the root of the layer norm
 
 
@@ -51,8 +55,19 @@ def loss_and_gradients(w, ids, targets, asked, n_heads):
     """The mean cross-entropy over the words asked for, and its gradient.
 
     ids, targets : (B, n); targets[b, t] is the word that follows ids[b, t].  asked : (B, n) bool.
-    Returns the loss (a float) and a dict of arrays of the names and shapes of w.
+    Returns the loss (a float) and a dict of arrays of the names and shapes of w.  Raises TypeError or
+    ValueError when a weight is missing, or when anything does not fit.
     """
+    E = given.array("E", part_of("w", w, "E"), ("V", "d_model"))
+    model = from_arrays(w | {"vocab": range(len(E)), "n_heads": n_heads})       # its weights fit one another
+    ids = word_ids("ids", ids, (None, None), len(E))
+    targets = word_ids("targets", targets, ids.shape, len(E))
+    if not 0 < ids.shape[1] <= model.n_max:
+        raise ValueError(f"ids must have 1 … {model.n_max} columns, got {ids.shape}")
+    asked = np.asarray(asked)
+    if asked.dtype != bool or asked.shape != ids.shape or not asked.any():
+        raise ValueError(f"asked must be True or False for each of ids {ids.shape}, somewhere True; "
+                         f"got {given.came(asked)}")
     logits, steps = forward(w, ids, n_heads)
     p = logits.reshape(-1, logits.shape[-1])                                # (T, V)
     softmax_(p)
@@ -62,6 +77,17 @@ def loss_and_gradients(w, ids, targets, asked, n_heads):
     p[right] -= 1                                                           # probabilities - one-hot
     p *= share[:, None].astype(p.dtype)
     return loss, backward(w, ids, steps, p)
+
+
+def word_ids(name, ids, shape, V):
+    """`ids` as whole numbers (B, n) below V; TypeError or ValueError for anything else."""
+    given.shaped(name, ids, ("B", "n"), shape)
+    ids = np.asarray(ids)
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"{name} must hold whole numbers, got dtype {ids.dtype}")
+    if ((ids < 0) | (ids >= V)).any():
+        raise ValueError(f"{name} must hold ids 0 … {V - 1}, got {ids.min()} … {ids.max()}")
+    return ids
 
 
 def backward(w, ids, steps, d_logits):

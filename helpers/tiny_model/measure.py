@@ -12,6 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.tiny_model.corpus import (
     ANIMALS,
     DRINKS,
@@ -25,7 +26,7 @@ from helpers.tiny_model.corpus import (
     grammar,
 )
 from helpers.tiny_model.gradients import forward
-from helpers.tiny_model.model import to_arrays
+from helpers.tiny_model.model import tiny, to_arrays
 
 ENOUGH = 0.7              # a head is said to do a job when it scores this
 NEEDED = 0.05             # and when without it accuracy falls by this
@@ -36,9 +37,14 @@ RIVALS = {"neighbour": (*NAMES, "she", "he", "i", "you"), "agreement": ANIMALS,
           "reference": FRUITS, "content": FRUITS + DRINKS}
 
 
-@cache
 def fresh_stories(m=400, n=41, seed=2017):
     """m stories of n tokens, each with a pair of HELD_OUT or with no name at all.  Returns Stories."""
+    return _fresh_stories(*(given.count(name, value, least) for name, value, least in
+                            (("m", m, 1), ("n", n, 1), ("seed", seed, 0))))
+
+
+@cache
+def _fresh_stories(m, n, seed):
     drawn = grammar().stories(6 * m, n, seed)
     chosen = []
     for i in range(6 * m):
@@ -52,6 +58,7 @@ def fresh_stories(m=400, n=41, seed=2017):
 
 def predict(model, without=()):
     """What the model makes of the fresh stories: logits (m, n, V), and for each layer A (m, h, n, n)."""
+    without = given.pairs("without", without, len(tiny(model).layers), model.n_heads)
     logits, steps = forward(to_arrays(model), fresh_stories().ids[:, :-1], model.n_heads, without)
     return logits, [step["A"] for step in steps[:-1]]
 
@@ -96,7 +103,10 @@ def score(model, kind, heads):
 
     kind : one of KINDS, heads : (layer, head) pairs.  Returns a float.
     """
-    _, patterns = predict(model)
+    kind, (_, patterns) = given.one_of("kind", kind, KINDS), predict(model)
+    heads = given.pairs("heads", heads, len(model.layers), model.n_heads)
+    if not heads:
+        raise ValueError("heads must hold at least one pair (layer, head), got none")
     return one_score(sum(patterns[layer][:, head] for layer, head in heads), kind)
 
 

@@ -6,25 +6,37 @@ the keys and values of the past kept (notebook 06) or everything computed again,
 one that is drawn (notebook 08).
 """
 
+import os
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 
-from helpers.arrays import count
+from helpers import arrays as given
 from helpers.attention import attention_weights, causal_mask, scaled_scores, softmax
 from helpers.embeddings import embed, token_ids
-from helpers.kv_cache import KVCache
+from helpers.kv_cache import KVCache, part_of
 from helpers.multi_head import layer_norm, merge_heads, split_heads
-from helpers.sampling import sample_next
+from helpers.sampling import next_probabilities, sample_next
 
 WEIGHTS = Path(__file__).with_name("weights.npz")
 
 
+def look_at(record, **axes):
+    """Turn these parts of a record into arrays; TypeError or ValueError when they do not fit one another."""
+    for name, names in axes.items():
+        object.__setattr__(record, name, given.array(name, getattr(record, name), names))
+    sizes = {}                                              # name of an axis -> (array, which of its axes)
+    for name, names in axes.items():
+        for at, axis in enumerate(names):
+            other, there = sizes.setdefault(axis, (name, at))
+            given.same_size(axis, (other, getattr(record, other)), (name, getattr(record, name)), (there, at))
+
+
 @dataclass(frozen=True)
 class Layer:
-    """The weights of one layer of attention."""
+    """The weights of one layer of attention.  Raises TypeError or ValueError when they do not fit."""
 
     W_q: np.ndarray       # (d_model, h * d_k)
     W_k: np.ndarray       # (d_model, h * d_k)
@@ -32,6 +44,10 @@ class Layer:
     W_o: np.ndarray       # (h * d_v, d_model)
     gamma: np.ndarray     # (d_model,) the norm in front
     beta: np.ndarray      # (d_model,)
+
+    def __post_init__(self):
+        look_at(self, W_q=("d_model", "h·d_k"), W_k=("d_model", "h·d_k"), W_v=("d_model", "h·d_v"),
+                W_o=("h·d_v", "d_model"), gamma=("d_model",), beta=("d_model",))
 
 
 @dataclass(frozen=True)
@@ -70,14 +86,18 @@ class Trace:
         return softmax(self.logits)
 
     def top(self, k=5, position=-1):
-        """The k likeliest words to come after `position`, as (word, probability), likeliest first."""
-        p = self.probabilities[position]
+        """The k likeliest words to come after `position`, as (word, probability), likeliest first.
+
+        position : 0 … n-1, or from the end, -1 … -n.  Raises TypeError or ValueError for any other.
+        """
+        k, n = given.count("k", k), len(self.logits)
+        p = self.probabilities[given.count("position", position, least=-n, most=n - 1)]
         return [(self.vocab[i], float(p[i])) for i in np.argsort(-p, kind="stable")[:k]]
 
 
 @dataclass(frozen=True)
 class TinyModel:
-    """The trained weights and the words they know."""
+    """The trained weights and the words they know.  Raises TypeError or ValueError when they do not fit."""
 
     vocab: list           # V words; the id of a word is its place
     E: np.ndarray         # (V, d_model)      token embeddings
@@ -87,6 +107,22 @@ class TinyModel:
     beta: np.ndarray      # (d_model,)
     W_t: np.ndarray       # (d_model, V)      to the vocabulary
     n_heads: int
+
+    def __post_init__(self):
+        look_at(self, E=("V", "d_model"), P=("n_max", "d_model"), gamma=("d_model",), beta=("d_model",),
+                W_t=("d_model", "V"))
+        vocab = given.words("vocab", self.vocab, len(self.E))
+        layers = given.listed("layers", self.layers, "Layer")
+        n_heads = given.count("n_heads", self.n_heads, least=1)
+        if not layers or not all(isinstance(layer, Layer) for layer in layers):
+            raise TypeError(f"layers must be a list of at least one Layer, got {given.came(layers)}")
+        for layer in layers:
+            given.same_size("d_model", ("E", self.E), ("gamma of a layer", layer.gamma))
+            for name, W in (("W_q", layer.W_q), ("W_v", layer.W_v)):
+                if W.shape[1] % n_heads or not W.shape[1]:
+                    raise ValueError(f"n_heads must divide the columns of {name}, got {n_heads}, {W.shape}")
+        for name, value in (("vocab", vocab), ("n_heads", n_heads), ("layers", layers)):
+            object.__setattr__(self, name, value)
 
     @property
     def word_to_id(self):
@@ -117,8 +153,9 @@ class TinyModel:
         Raises TypeError for anything but words, ValueError for a word the model does not know (the message
         names the nearest) or too long a text.
         """
+        n_before = given.count("n_before", n_before)
         if not isinstance(text, (str, list, tuple)):
-            raise TypeError(f"the tiny model reads a string or a list of strings, got {text!r}")
+            raise TypeError(f"text must be a string or a list of strings, got {given.came(text)}")
         words = text.split() if isinstance(text, str) else list(text)
         if n_before and (not words or words[0] == "<bos>"):
             raise ValueError(f"after the {n_before} tokens that are kept come the new words only, "
@@ -127,7 +164,8 @@ class TinyModel:
             words = ["<bos>", *words]
         for word in words:
             if not isinstance(word, str):
-                raise TypeError(f"the tiny model reads a string or a list of strings, got the word {word!r}")
+                raise TypeError("text must be a string or a list of strings, "
+                                f"got the word {given.came(word)}")
             if word not in self.vocab:
                 near = ", ".join(get_close_matches(word.lower(), self.vocab, n=3, cutoff=0.5))
                 hint = f"the nearest it knows: {near}" if near else "model.vocab lists its words"
@@ -150,11 +188,7 @@ class TinyModel:
         Returns a Trace, of the new tokens when there are caches.  Raises ValueError for a word it does not
         know, too long a text, a missing head or caches that do not fit; the caches then stay as they were.
         """
-        off = set(without)
-        for layer, head in off:
-            if not (0 <= layer < len(self.layers) and 0 <= head < self.n_heads):
-                raise ValueError(f"there is no layer {layer}, head {head}: "
-                                 f"{len(self.layers)} layers of {self.n_heads} heads, counted from 0")
+        off = given.pairs("without", without, len(self.layers), self.n_heads)
         n_before = self._kept(caches)                                  # 0 without caches
         tokens = self.tokens(text, n_before)
         ids, end = token_ids(tokens, self.word_to_id), n_before + len(tokens)          # (n,)
@@ -183,9 +217,12 @@ class TinyModel:
         """How many tokens the caches hold; ValueError when they are not this model's, or out of step."""
         if caches is None:
             return 0
+        if not isinstance(caches, (list, tuple)) or not all(isinstance(cache, KVCache) for cache in caches):
+            raise TypeError("caches must be a list of KVCaches, as new_caches() makes them, "
+                            f"got {given.came(caches)}")
         if len(caches) != len(self.layers) or len(set(map(id, caches))) != len(caches):
-            raise ValueError(f"each of the {len(self.layers)} layers needs a cache of its own, "
-                             f"got {len(set(map(id, caches)))}")
+            raise ValueError(f"caches must be one a layer: each of the {len(self.layers)} layers needs a "
+                             f"cache of its own, got {len(set(map(id, caches)))}")
         for number, cache in enumerate(caches):
             if cache.sizes != (self.n_heads, self.d_k, self.d_v):
                 raise ValueError(f"the cache of layer {number} must hold (heads, d_k, d_v) = "
@@ -206,11 +243,12 @@ class TinyModel:
         Returns the list of words, "<bos>" and `text` included.  Raises ValueError when text and new words
         exceed n_max, or for a setting without an rng, and what `sample_next` raises.
         """
+        next_probabilities(np.zeros((1, 1)), temperature, top_k, top_p)         # refuses what cannot be
         if rng is None and (temperature, top_k, top_p) != (1.0, None, None):
             raise ValueError("temperature, top_k and top_p are for drawing words, which needs a generator: "
                              "rng=np.random.default_rng(0); without it the likeliest word is written")
-        words, n_new = self.tokens(text), count("n_new", n_new)
-        chunk = len(words) if chunk is None else count("chunk", chunk, least=1)
+        words, n_new, cache = self.tokens(text), given.count("n_new", n_new), given.flag("cache", cache)
+        chunk = len(words) if chunk is None else given.count("chunk", chunk, least=1)
         if len(words) + n_new > self.n_max:
             raise ValueError(f"the tiny model reads at most {self.n_max} tokens, got {len(words)} + {n_new}")
         caches = self.new_caches() if cache else None
@@ -234,6 +272,7 @@ LAYER_NAMES = ("W_q", "W_k", "W_v", "W_o", "gamma", "beta")
 
 def to_arrays(model):
     """The model as named arrays, the form in which it is saved."""
+    tiny(model)
     arrays = {"vocab": np.array(model.vocab), "n_heads": np.array(model.n_heads), "E": model.E, "P": model.P,
               "gamma": model.gamma, "beta": model.beta, "W_t": model.W_t}
     for i, layer in enumerate(model.layers):
@@ -242,15 +281,30 @@ def to_arrays(model):
 
 
 def from_arrays(arrays):
-    """The model from named arrays, the inverse of `to_arrays`."""
-    n_layers = sum(name.endswith(".W_q") for name in arrays)
-    layers = [Layer(*(arrays[f"layer{i}.{name}"] for name in LAYER_NAMES)) for i in range(n_layers)]
-    return TinyModel([str(word) for word in arrays["vocab"]], arrays["E"], arrays["P"], layers,
-                     arrays["gamma"], arrays["beta"], arrays["W_t"], int(arrays["n_heads"]))
+    """The model from named arrays, the inverse of `to_arrays`.
+
+    Raises TypeError or ValueError when one is missing, holds NaN or infinity, or does not fit the others.
+    """
+    own = [part_of("arrays", arrays, name)
+           for name in ("vocab", "E", "P", "gamma", "beta", "W_t", "n_heads")]
+    n_layers = max(sum(str(name).endswith(".W_q") for name in arrays), 1)
+    layers = [Layer(*(part_of("arrays", arrays, f"layer{i}.{name}") for name in LAYER_NAMES))
+              for i in range(n_layers)]
+    vocab, E, P, gamma, beta, W_t, n_heads = own
+    n_heads = n_heads[()] if isinstance(n_heads, np.ndarray) else n_heads       # saved, it is an array
+    return TinyModel(vocab, E, P, layers, gamma, beta, W_t, n_heads)
+
+
+def tiny(model):
+    """The model; TypeError when it is no TinyModel."""
+    if not isinstance(model, TinyModel):
+        raise TypeError(f"model must be a TinyModel, as tiny_model.load() gives it, got {given.came(model)}")
+    return model
 
 
 def save(model, path):
     """Write the model to `path`, an .npz file, as float32."""
+    path = file_name(path)
     arrays = {name: M.astype(np.float32) if M.dtype == np.float64 else M
               for name, M in to_arrays(model).items()}
     with open(path, "wb") as file:
@@ -264,6 +318,7 @@ def load(path=WEIGHTS):
     the same on every machine.
     Raises FileNotFoundError when there is no such file and ValueError when it is damaged.
     """
+    path = file_name(path)
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: M.astype(np.float64) if M.dtype == np.float32 else M for name, M in file.items()}
@@ -274,3 +329,10 @@ def load(path=WEIGHTS):
     except Exception as err:
         raise ValueError(
             f"{path} is damaged ({err}); make it anew with python -m helpers.tiny_model.train") from err
+
+
+def file_name(path):
+    """The path; TypeError when it is none."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"path must be the name of a file, got {given.came(path)}")
+    return path

@@ -20,11 +20,12 @@ from pathlib import Path
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.low_rank import low_rank_factors
 from helpers.tiny_model import measure
 from helpers.tiny_model.gradients import loss_and_gradients
-from helpers.tiny_model.model import from_arrays, load, save, to_arrays
-from helpers.tiny_model.train import BATCH, SEED, descend, flatten, one_thread
+from helpers.tiny_model.model import from_arrays, load, save, tiny, to_arrays
+from helpers.tiny_model.train import BATCH, SEED, descend, flatten, how_long, one_thread
 from helpers.tiny_model.value_ranks import fingerprint
 
 KEPT, GROUPED = (Path(__file__).with_name(name) for name in ("sharing.json", "weights_gqa.npz"))
@@ -37,12 +38,16 @@ class Groups:
 
     n_kv_heads: int
 
+    def __post_init__(self):
+        given.count("n_kv_heads", self.n_kv_heads, least=1)
+
     def numbers(self, model):
         """How many numbers a layer keeps of a token."""
-        return self.n_kv_heads * (model.d_k + model.d_v)
+        return self.n_kv_heads * (tiny(model).d_k + model.d_v)
 
     def parts(self, W_k, W_v, n_heads):
         """The free weights: the mean of the heads of each group (Ainslie et al. 2023, §2.1)."""
+        W_k, W_v = columns_of(W_k, W_v, n_heads)
         return {name: self.in_groups(W, n_heads).mean(axis=2).reshape(len(W), -1)
                 for name, W in (("W_k", W_k), ("W_v", W_v))}
 
@@ -59,7 +64,7 @@ class Groups:
     def in_groups(self, W, n_heads):
         """(d, h * d_head) -> (d, g, h/g, d_head)."""
         if n_heads % self.n_kv_heads:
-            raise ValueError(f"the KV heads must divide the heads: {self.n_kv_heads} and {n_heads}")
+            raise ValueError(f"n_kv_heads must divide the heads, got {self.n_kv_heads} and {n_heads}")
         return W.reshape(len(W), self.n_kv_heads, n_heads // self.n_kv_heads, -1)
 
 
@@ -69,12 +74,16 @@ class Latent:
 
     r: int
 
+    def __post_init__(self):
+        given.count("r", self.r, least=1)
+
     def numbers(self, model):
         """How many numbers a layer keeps of a token."""
-        return self.r
+        return tiny(model) and self.r
 
     def parts(self, W_k, W_v, n_heads):
         """W_down (d, r), W_up_k and W_up_v (r, ·): the closest thin product for the two side by side."""
+        W_k, W_v = columns_of(W_k, W_v, n_heads)
         W_down, W_up = low_rank_factors(np.hstack([W_k, W_v]), self.r)
         return {"W_down": W_down, "W_up_k": W_up[:, :W_k.shape[1]], "W_up_v": W_up[:, W_k.shape[1]:]}
 
@@ -88,6 +97,17 @@ class Latent:
                 "W_up_k": parts["W_down"].T @ d_W_k, "W_up_v": parts["W_down"].T @ d_W_v}
 
 
+def columns_of(W_k, W_v, n_heads):
+    """W_k and W_v (d, ·) as arrays; TypeError or ValueError unless n_heads divides the columns of both."""
+    W_k, W_v = given.array("W_k", W_k, ("d", "·")), given.array("W_v", W_v, ("d", "·"))
+    given.same_size("d", ("W_k", W_k), ("W_v", W_v), axis=(0, 0))
+    n_heads = given.count("n_heads", n_heads, least=1)
+    for name, W in (("W_k", W_k), ("W_v", W_v)):
+        if W.shape[1] % n_heads or not W.size:
+            raise ValueError(f"n_heads must divide the columns of {name}, got {n_heads} and {W.shape}")
+    return W_k, W_v
+
+
 WAYS = {"MHA": Groups(4), "GQA": Groups(2), "MQA": Groups(1),
         **{f"r = {r}": Latent(r) for r in (48, 24, 16, 12, 8, 6)}}
 
@@ -98,7 +118,14 @@ def convert(model, way):
     way : a Groups or a Latent.  Raises ValueError when the groups do not divide the heads, or when the
     latent is wider than a token.
     """
+    known(way)
     return from_arrays(to_arrays(model) | expanded(free_weights(model, way), way, model))
+
+
+def known(way):
+    """TypeError when it is neither Groups nor a Latent."""
+    if not isinstance(way, (Groups, Latent)):
+        raise TypeError(f"way must be a Groups or a Latent, such as Groups(2), got {given.came(way)}")
 
 
 def fine_tune(model, way, steps=STEPS, batch=BATCH, show=print):
@@ -107,6 +134,8 @@ def fine_tune(model, way, steps=STEPS, batch=BATCH, show=print):
     In float64, so that it comes out the same on every machine but for the last digits.  show : called with
     each line of progress, or None.
     """
+    known(way)
+    steps, batch = how_long(steps, batch, show)
     row, w = flatten(free_weights(model, way), np.float64)
 
     def slope(*words):

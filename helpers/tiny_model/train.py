@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.embeddings import sinusoidal_positions
 from helpers.tiny_model import measure
 from helpers.tiny_model.corpus import VOCAB, WORD_TO_ID, grammar
@@ -40,6 +41,9 @@ PEAK_RATE, WARM_UP, DECAY, CLIP, UNKNOWN = 6e-3, 0.1, 0.1, 1.0, 0.01
 
 def initial_weights(rng, n_max=N_MAX, d_model=D_MODEL, n_layers=N_LAYERS, n_heads=N_HEADS, d_k=D_K):
     """Random weights, sized to keep every row near unit variance.  Returns a dict of float64 arrays."""
+    rng = given.generator("rng", rng)
+    sizes = {"n_max": n_max, "d_model": d_model, "n_layers": n_layers, "n_heads": n_heads, "d_k": d_k}
+    n_max, d_model, n_layers, n_heads, d_k = (given.count(name, n, least=1) for name, n in sizes.items())
     V = len(VOCAB)
     w = {"E": rng.normal(0, 0.1, (V, d_model)), "P": 0.3 * sinusoidal_positions(n_max, d_model, 1000.0),
          "gamma": np.ones(d_model), "beta": np.zeros(d_model), "W_t": rng.normal(0, 0.02, (d_model, V))}
@@ -84,7 +88,14 @@ class AdamW:
 
 
 def one_cycle(step, steps, peak=PEAK_RATE, warm_up=WARM_UP):
-    """The learning rate: up in a straight line, down along a cosine to 0."""
+    """The learning rate: up in a straight line, down along a cosine to 0.
+
+    step : 0 … steps - 1, warm_up : the share of steps for the way up, above 0 and below 1.
+    """
+    steps = given.count("steps", steps, least=1)
+    step, peak = given.count("step", step, most=steps - 1), given.number("peak", peak, positive=True)
+    if not 0 < given.number("warm_up", warm_up) < 1:
+        raise ValueError(f"warm_up must be above 0 and below 1, got {warm_up}")
     x = (step + 1) / steps
     if x < warm_up:
         return peak * x / warm_up
@@ -93,11 +104,19 @@ def one_cycle(step, steps, peak=PEAK_RATE, warm_up=WARM_UP):
 
 def train(seed=SEED, steps=STEPS, batch=BATCH, show=print):
     """A trained TinyModel and its losses, one a step.  show : called with each line of progress, or None."""
-    rng = np.random.default_rng(seed)
+    steps, batch = how_long(steps, batch, show)
+    rng = np.random.default_rng(given.count("seed", seed))
     row, w = flatten(initial_weights(rng))
     losses = descend(row, w, lambda *words: loss_and_gradients(w, *words, N_HEADS), rng, steps, batch,
                      show=show)
     return from_arrays(w | {"vocab": np.array(VOCAB), "n_heads": np.array(N_HEADS)}), losses
+
+
+def how_long(steps, batch, show):
+    """The numbers of steps and of stories in each; TypeError or ValueError, for a bad `show` too."""
+    if show is not None and not callable(show):
+        raise TypeError(f"show must be a function of a line, or None, got {given.came(show)}")
+    return given.count("steps", steps, least=1), given.count("batch", batch, least=1)
 
 
 def descend(row, w, slope, rng, steps, batch, peak=PEAK_RATE, show=print):

@@ -14,21 +14,25 @@ from pathlib import Path
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.low_rank import low_rank_factors
 from helpers.tiny_model.measure import cross_entropy
-from helpers.tiny_model.model import load, to_arrays
+from helpers.tiny_model.model import load, tiny, to_arrays
 
 KEPT = Path(__file__).with_name("value_ranks.json")
 
 
 def value_map(model, layer, head):
     """W_v W_o of one head, (d_model, d_model): what a word that is read adds to the word that reads."""
+    layer = given.count("layer", layer, most=len(tiny(model).layers) - 1)
+    head = given.count("head", head, most=model.n_heads - 1)
     own, weights = slice(head * model.d_v, (head + 1) * model.d_v), model.layers[layer]
     return weights.W_v[:, own] @ weights.W_o[own]           # (d_model, d_v) @ (d_v, d_model)
 
 
 def best_map(M, r):
     """The closest matrix of rank at most r; zeros for r = 0."""
+    M, r = given.array("M", M, ("m", "k")), given.count("r", r)
     return np.matmul(*low_rank_factors(M, r)) if r else np.zeros_like(M)
 
 
@@ -37,7 +41,9 @@ def thin_values(model, r, heads=None):
 
     heads : (layer, head) pairs.  The widths stay: what is cut are zeros.
     """
-    layers, d_v = [], model.d_v
+    layers, d_v = [], tiny(model).d_v
+    r = given.count("r", r, most=d_v)
+    heads = None if heads is None else given.pairs("heads", heads, len(model.layers), model.n_heads)
     for number, layer in enumerate(model.layers):
         W_v, W_o = layer.W_v.copy(), layer.W_o.copy()
         for head in range(model.n_heads):
@@ -52,7 +58,7 @@ def thin_values(model, r, heads=None):
 
 def measured(model, heads=None):
     """The loss in nats a word for each r = 0 … d_v, a list of floats."""
-    return [cross_entropy(thin_values(model, r, heads))[0] for r in range(model.d_v + 1)]
+    return [cross_entropy(thin_values(model, r, heads))[0] for r in range(tiny(model).d_v + 1)]
 
 
 def losses(model, head=None):
@@ -60,6 +66,8 @@ def losses(model, head=None):
 
     From the file for the shipped model, else measured.
     """
+    if head is not None:
+        head, = given.pairs("head", [head], len(tiny(model).layers), model.n_heads)
     stored = kept()
     if stored["weights"] == fingerprint(model):
         return stored["losses"][name(head)]
