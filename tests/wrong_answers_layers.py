@@ -342,7 +342,7 @@ def step_side_by_side(x, W_q, W_k, W_v, cache):
     return shares(K @ (x @ W_q) / math.sqrt(W_q.shape[1])) @ V, (K, V)
 
 
-@wrong("kv_cache_step", says="a second text after the first")
+@wrong("kv_cache_step", says="something is kept from the calls before")
 def step_remembers_everything(x, W_q, W_k, W_v, cache, kept={}):        # noqa: B006
     rows = kept.setdefault((W_k.tobytes(), W_v.tobytes()), [])
     rows.append((x @ W_k, x @ W_v))
@@ -352,25 +352,68 @@ def step_remembers_everything(x, W_q, W_k, W_v, cache, kept={}):        # noqa: 
     return shares(K @ (x @ W_q) / math.sqrt(W_q.shape[1])) @ V, (K, V)
 
 
+KEYS, VALUES = [], []
+
+
+@wrong("kv_cache_step", says=("Asked for this alone it is right", "A list that stands outside"))
+def step_with_lists_outside(x, W_q, W_k, W_v, cache):
+    KEYS.append(x @ W_k)
+    VALUES.append(x @ W_v)
+    K, V = np.array(KEYS), np.array(VALUES)
+    return shares(K @ (x @ W_q) / math.sqrt(W_q.shape[1])) @ V, (K, V)
+
+
+USED = [(np.ones(2), np.ones(3))]                                       # its author has tried it out
+
+
+@wrong("kv_cache_step", says=("gives something else when it is asked for again", "A list that"))
+def step_with_a_used_list_outside(x, W_q, W_k, W_v, cache):
+    USED.append((x @ W_k, x @ W_v))
+    K, V = (np.array(M) for M in zip(*USED, strict=True))
+    return shares(K @ (x @ W_q) / math.sqrt(W_q.shape[1])) @ V, (K, V)
+
+
+@wrong("kv_cache_step", says=("gives something else when it is asked for again", "left to chance"))
+def step_with_noise(x, W_q, W_k, W_v, cache):
+    new = x @ W_k, x @ W_v
+    K, V = (M[None] if cache is None else np.vstack([cache[i], M]) for i, M in enumerate(new))
+    return shares(K @ (x @ W_q) / math.sqrt(W_q.shape[1])) @ V + np.random.default_rng().random(), (K, V)
+
+
 def step_right(x, W_q, W_k, W_v, cache):
     K, V = np.vstack([cache[0], x @ W_k]), np.vstack([cache[1], x @ W_v])
     return shares(K @ (x @ W_q) / math.sqrt(W_q.shape[1])) @ V, (K, V)
 
 
 def generated(prompt_ids, n_new, model, place=lambda p, n: p, cut=lambda past: past,
-              score=lambda x, E: E @ x, shared=False, pick=np.argmax):
+              score=lambda x, E: E @ x, shared=False, pick=np.argmax, put=np.add, add=np.add):
     """Generation in a loop over tokens."""
     ids, caches = [int(i) for i in prompt_ids], [[] for _ in model["layers"]]
     caches = caches[:1] * len(caches) if shared else caches
     for p in range(len(ids) + n_new - 1):
-        x = model["E"][ids[p]] + model["P"][place(p, len(prompt_ids))]
+        x = put(model["E"][ids[p]], model["P"][place(p, len(prompt_ids))])
         for layer, kept in zip(model["layers"], caches, strict=True):
             kept.append((x @ layer["W_k"], x @ layer["W_v"]))
             K, V = (np.array(M) for M in zip(*cut(kept), strict=True))
-            x = x + shares(K @ (x @ layer["W_q"]) / math.sqrt(K.shape[1])) @ V @ layer["W_o"]
+            x = add(x, shares(K @ (x @ layer["W_q"]) / math.sqrt(K.shape[1])) @ V @ layer["W_o"])
         if p >= len(prompt_ids) - 1:
             ids.append(int(pick(score(x, model["E"]))))
     return ids
+
+
+def into(x, update):
+    x += update
+    return x
+
+
+@wrong("generate_with_cache", "written_into_E_0", says=("E itself is changed", "E[i] for one id is no copy"))
+def generate_into_the_table(prompt_ids, n_new, model):
+    return generated(prompt_ids, n_new, model, put=into)
+
+
+@wrong("generate_with_cache", "written_into_E_4")
+def generate_into_the_table_through_the_layers(prompt_ids, n_new, model):
+    return generated(prompt_ids, n_new, model, put=into, add=into)
 
 
 @wrong("generate_with_cache", "position_frozen")

@@ -8,6 +8,7 @@ from functools import cache, partial
 import numpy as np
 
 from helpers.checks import process, together
+from helpers.checks.again import depends_on_more
 from helpers.checks.compare import compare
 from helpers.checks.diagnose import Tried, diagnose
 from helpers.checks.exercises import BY_NAME
@@ -106,6 +107,8 @@ def weigh(exercise, function, outcomes, replaced, may_blame):
     first, theirs = told(blame, exercise, function) or ((), None) if may_blame else ((), None)
     if found and len(first) > 1 and theirs and 0 < len(found.mistakes) < len(theirs.mistakes):
         first, theirs = first[:-1], None  # with the reader's own, wrong as they are, it is simpler
+    if not found or not found.sure:
+        found = told(depends_on_more, exercise, function, choose(exercise, faults)) or found
     clue = () if not found or found.sure else (found.what,)
     found = None if clue else found
     shown = choose(exercise, list(found.inputs) if found and found.inputs else faults)

@@ -338,18 +338,18 @@ def everything(n_q, n_k, begin):
 
 
 def generate_steps(prompt_ids, n_new, model, start=list, first=list, rounds=lambda n_new: n_new,
-                   positions=from_the_start, embed=lambda E, ids: E[ids], keep=lambda old, new: new,
-                   own=lambda i: i, pieces=lambda todo: [todo],
+                   positions=from_the_start, embed=lambda E, ids: E[ids], placed=np.add,
+                   keep=lambda old, new: new, own=lambda i: i, pieces=lambda todo: [todo],
                    scale=lambda Q, K, x: np.sqrt(Q.shape[1]), reads=up_to_itself,
                    residual=lambda x, update: x + update, last=lambda x: x[-1], choose=np.argmax,
-                   feed=lambda ids, new: [new], finish=lambda ids, n_prompt: ids):
+                   feed=lambda ids, new: [new], finish=lambda ids, n_prompt, n_new: ids):
     E, P, ids = model["E"], model["P"], start(prompt_ids)
     caches = [None] * len(model["layers"])
     n_prompt, todo = len(ids), first(ids)
     begin = n_prompt - len(todo)
     for _ in range(rounds(n_new)):
         for part in pieces(todo):
-            x = embed(E, part) + positions(P, begin, len(part), n_prompt)
+            x = placed(embed(E, part), positions(P, begin, len(part), n_prompt))
             for i, layer in enumerate(model["layers"]):
                 Q, K, V = x @ layer["W_q"], x @ layer["W_k"], x @ layer["W_v"]
                 past = caches[own(i)]
@@ -362,7 +362,7 @@ def generate_steps(prompt_ids, n_new, model, start=list, first=list, rounds=lamb
         new = int(choose(last(x) @ E.T))
         todo = feed(ids, new)
         ids.append(new)
-    return finish(ids, n_prompt)
+    return finish(ids, n_prompt, n_new)
 
 
 def shifted(by):
@@ -395,6 +395,32 @@ def end_twice(places):
             return P[places(list(range(n_prompt)))]
         return P[begin + later:][:n]
     return positions
+
+
+def row_itself(E, ids):
+    """A single row is a view of E; several are a copy."""
+    return E[ids[0]:][:1] if len(ids) == 1 else E[ids]
+
+
+def in_place(x, update):
+    x += update
+    return x
+
+
+def written_into_E():
+    """The ways in which x = E[i] and then x += … goes wrong: in which tokens are read one at a time, whether
+    also without need, and whether the layers add so, too."""
+    what = "E itself is changed: x is a row of it, and what is added with += is written there"
+    why = ("E[i] for one id is no copy but a part of E, for several ids it is a copy. x = x + … makes a new "
+           "array.")
+    single = dict(pieces=lambda todo: [[id_] for id_ in todo])
+    cut = dict(finish=lambda ids, n_prompt, n_new: ids[:n_prompt + n_new])
+    prompt_anyway = cut | dict(rounds=lambda n_new: max(n_new, 1))
+    to_the_end = cut | dict(rounds=lambda n_new: n_new + 1)
+    ways = [single | prompt_anyway, single, to_the_end, {}]
+    ways += [way | dict(residual=in_place) for way in (*ways, single | to_the_end)]
+    for i, way in enumerate(ways):
+        yield Mistake(f"written_into_E_{i}", dict(embed=row_itself, placed=in_place) | way, what, why, WHOLE)
 
 
 def not_the_largest(expected, given, prompt_ids, n_new, model):
@@ -431,6 +457,7 @@ GENERATE_WITH_CACHE = Exercise(
     passed="The same words as without a cache; with one, each token goes through the layers once.",
     remark=no_plain_ints, explain=not_the_largest,
     mistakes=(
+        *written_into_E(),
         Mistake("position_zero", dict(positions=lambda P, begin, n, n_prompt: P[:n]),
                 "every new token gets position 0", POSITION, OFFSET),
         Mistake("position_plus_one", dict(positions=shifted(1)), "the positions of new tokens are one too "
@@ -510,10 +537,10 @@ GENERATE_WITH_CACHE = Exercise(
         Mistake("prompt_mutated", dict(start=lambda ids: ids), "new ids are appended to the list that was "
                 "given", "The caller's prompt is longer afterwards: make a copy with list(prompt_ids).",
                 PREFILL),
-        Mistake("prompt_left_out", dict(finish=lambda ids, n_prompt: ids[n_prompt:]),
+        Mistake("prompt_left_out", dict(finish=lambda ids, n_prompt, n_new: ids[n_prompt:]),
                 "only the new ids are returned", "The exercise asks for all of them, prompt included.",
                 PREFILL),
-        Mistake("float_ids", dict(finish=lambda ids, n_prompt: np.array(ids, float)),
+        Mistake("float_ids", dict(finish=lambda ids, n_prompt, n_new: np.array(ids, float)),
                 "the ids are put into an array of floats",
                 "An id picks a row, and there is no row 2.0: indexing with floats is an error.", WHOLE),
         Mistake("argmin", dict(choose=np.argmin), "the id with the smallest score is taken",
