@@ -165,7 +165,7 @@ def attend_at_once(Q, K, V, causal=False):
     """The plain way: all scores, the mask, softmax, all values.  Shapes as for `attend_in_tiles`.
 
     NaN or infinity in K always shows in the scores, in V always in Z: only then is there a look at them.
-    (For one query that look would take a third of the time.)
+    (For one query that look would be a good part of the work.)
     """
     (h, n_q, d_k), (g, n_k, d_v) = Q.shape, V.shape
     Q = Q.reshape(g, h // max(g, 1), n_q, d_k)              # (h, n_q, d_k) -> (g, h/g, n_q, d_k)

@@ -13,6 +13,7 @@ from collections import Counter
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 from packaging.requirements import Requirement
 from prose import ROOT, cells, outputs
@@ -25,7 +26,7 @@ from helpers.smollm2.weights import Config
 from helpers.tiny_model import corpus, measure, sharing, train
 
 NOTEBOOKS = {path.name[:2]: f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")}
-SMOLLM2 = Config(30, 9, 3, 64, 576, 1536, 49152, 8192, 1e5, 1e-5)     # test_smollm2 holds it against the file
+SMOLLM2 = Config(30, 9, 3, 64, 576, 1536, 49152, 8192, 1e5, float(np.float32(1e-5)))
 NAMES = ["0.0", "0.1", "0.2", "0.3", "1.0", "1.1", "1.2", "1.3"]          # of the tiny model's heads
 STORY = "anna loves apples . ben loves pears ."
 

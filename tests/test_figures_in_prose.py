@@ -18,7 +18,11 @@ from prose import (
     reviewed,
     span,
 )
-from prose_claims import CLAIMS
+from prose_claims import CLAIMS, SMOLLM2
+
+from helpers import smollm2
+from helpers.explorers import model_heads
+from helpers.explorers.language_model import MOST
 
 ADVICE = """
 A figure changed, in the prose or in what its section computes. Is it measured (of the model, the stories,
@@ -44,6 +48,13 @@ def test_what_is_claimed_is_said_and_holds(file, place, phrase):
         else:
             code = [cell.source for cell in cells(file).values() if cell.cell_type == "code"]
             assert any(piece in source for source in code), f"{file}: no cell says {piece}. So, {phrase}?"
+
+
+def test_the_sizes_are_those_of_the_language_model():
+    if not smollm2.is_fetched():
+        pytest.skip("the language model is not fetched: python3 course.py model")
+    pytest.importorskip("tokenizers", reason="the package tokenizers is missing: python3 course.py model")
+    assert smollm2.load().config == SMOLLM2
 
 
 FOUND, REVIEWED = found(CLAIMS), reviewed()
@@ -83,6 +94,11 @@ def test_sums_in_prose_are_right(file):
     for piece in (piece for piece in PROSE.values() if piece.file == file):
         for left, right in sums(piece):
             assert reckoned(left) == pytest.approx(reckoned(right)), f"{piece.place}: {left} = {right}"
+
+
+def test_the_explorer_of_all_heads_says_how_many_and_how_long_a_text():
+    heads = SMOLLM2.n_layers * SMOLLM2.n_heads
+    assert f"All {heads} heads" in model_heads.__doc__ and f"at most {MOST} tokens" in model_heads.__doc__
 
 
 def test_there_are_sums_in_prose():

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from prose_claims import SMOLLM2
 
 from bench import language_model
 from helpers import attention, embeddings, kv_sharing, multi_head, sampling, smollm2
@@ -381,6 +382,19 @@ def test_names_are_those_of_the_exercises():
             (embeddings, ("embed", "rope")), (multi_head, ("split_heads", "merge_heads")),
             (attention, ("scores", "scaled_scores", "causal_mask", "softmax", "attention_weights")),
             (kv_sharing, ("grouped_query_attention",)), (sampling, ("sample_next",))) for name in names}
+
+
+def test_a_trace_takes_as_many_bytes_as_its_docstring_says(small):
+    def numbers(c, n):
+        """In a layer: A, then rows as wide as the model, as all query heads, and as all KV heads."""
+        return c.n_heads * n * n, n * (4 * c.d_model + 2 * c.n_heads * c.d_head + 2 * c.n_kv_heads * c.d_head)
+
+    small = SmolLM2(small.weights, SimpleNamespace(tokens=list), Functions())
+    layers = small.run(IDS).layers.values()
+    held = sum(x.nbytes for layer in layers for x in vars(layer).values())
+    assert held == len(layers) * sum(numbers(SMALL, len(IDS))) * 4
+    squares, rows = numbers(SMOLLM2, 1)
+    assert f"{SMOLLM2.n_layers} · ({squares} n² + {rows} n) · 4 bytes" in SmolLM2.run.__doc__
 
 
 # The real model

@@ -65,7 +65,7 @@ class Config:
 
     @property
     def shapes_on_disk(self):
-        """The same as they are stored: W (L, in, out) lies as (L, out, in), which x @ W reads 5 % faster."""
+        """The same as they are stored: W (L, in, out) lies as (L, out, in), which x @ W reads faster."""
         return {name: (shape[0], shape[2], shape[1]) if len(shape) == 3 else shape
                 for name, shape in self.shapes.items()}
 
