@@ -167,13 +167,14 @@ def test_a_room_of_thirty_fits_where_the_guide_says():
 def test_binder_finds_its_files_and_a_python_that_is_new_enough():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = project["requires-python"].removeprefix(">=").split(".")
-    found = re.fullmatch(r"python-(\d+)\.(\d+)\s*", (ROOT / "binder" / "runtime.txt").read_text())
+    found = re.fullmatch(r"python-(\d+)\.(\d+)\s*", (ROOT / "binder" / "runtime.txt").read_text("utf-8"))
     assert [int(part) for part in found.groups()] >= [int(part) for part in wanted]
-    lines = (ROOT / "binder" / "requirements.txt").read_text().splitlines()
+    lines = (ROOT / "binder" / "requirements.txt").read_text("utf-8").splitlines()
     (line,) = [line for line in lines if not line.startswith("#")]
     assert (ROOT / "binder" / line.removeprefix("-r ")).resolve() == ROOT / "requirements.txt"
     start = ROOT / "binder" / "start"
-    assert start.read_text().startswith("#!/bin/bash\n") and 'exec "$@"' in start.read_text()
+    text = start.read_text("utf-8")
+    assert text.startswith("#!/bin/bash\n") and 'exec "$@"' in text
     assert os.name == "nt" or os.access(start, os.X_OK)
 
 

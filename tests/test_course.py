@@ -574,7 +574,8 @@ def test_real_old_pythons_where_there_are_any(here, version):
     homes = sorted(Path(os.environ.get("PYENV_ROOT", "/nowhere"), "versions").glob(f"{version}.*/bin/python"))
     pythons = [str(path) for path in homes] or [path for path in [found] if path and "shims" not in path]
     for python in pythons:
-        result = subprocess.run([python, str(here / "course.py"), "test"], capture_output=True, text=True)
+        command = [python, str(here / "course.py"), "test"]
+        result = subprocess.run(command, capture_output=True, encoding="utf-8")
         assert refused(result, f"needs Python 3.11 or newer, and this is Python {version}.")
 
 

@@ -139,7 +139,7 @@ def test_a_folder_without_submissions_is_refused(tmp_path, capsys):
 def test_grades_of_before_are_kept_and_a_formula_is_text(tmp_path):
     grade.save(tmp_path / "grades.csv", "old")
     grade.save(tmp_path / "grades.csv", "new")
-    assert (tmp_path / "grades.csv.before").read_text() == "old"
+    assert (tmp_path / "grades.csv.before").read_text("utf-8") == "old"
     assert grade.harmless("=1+1") == "'=1+1" and grade.harmless(3) == 3 and grade.harmless("anna") == "anna"
 
 
@@ -163,9 +163,9 @@ def test_what_changes_meanwhile_is_kept_and_left_alone(tmp_path):
     (folder / "b.py").unlink()
     assert guard.keep(tmp_path / "kept") == ["course/a.py", "course/b.py"]
     assert guard.keep(tmp_path / "kept") == []
-    assert (folder / "a.py").read_text() == "changed" and not (folder / "b.py").exists()
-    assert (tmp_path / "kept/course/a.py").read_text() == "one"
-    assert (tmp_path / "kept/course/b.py").read_text() == "two"
+    assert (folder / "a.py").read_text("utf-8") == "changed" and not (folder / "b.py").exists()
+    assert (tmp_path / "kept/course/a.py").read_text("utf-8") == "one"
+    assert (tmp_path / "kept/course/b.py").read_text("utf-8") == "two"
 
 
 def test_a_submission_that_never_ends_does_not_hold_up_the_class():

@@ -384,5 +384,6 @@ if child == 0:
 assert right_here and os.waitpid(child, 0)[1] == 0
 """
     env = dict(os.environ, OPENBLAS_NUM_THREADS=n_threads)
-    run = subprocess.run([sys.executable, "-c", program], env=env, timeout=60, capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", program], env=env, timeout=60, capture_output=True,
+                         encoding="utf-8")
     assert run.returncode == 0, run.stderr
