@@ -126,8 +126,8 @@ def outputs(cell):
 
 def title_of(cell):
     """The title of the cell's picture where it is written out in the code, else None."""
-    strings = {node.value for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Constant)}
     titles = [text.partition("\n")[0] for text in outputs(cell)]
+    strings = {node.value for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Constant)}
     return next((title for title in titles if title in strings and " " in title), None)
 
 
@@ -177,10 +177,10 @@ def all_prose():
         yield from (prose_of_guide if file.endswith(".md") else prose_of_notebook)(file)
 
 
-def found(claims):
+def found(pieces, claims):
     """dict: file -> place -> line, for prose that has figures.  claims : dict (file, place) -> phrases."""
     lines = {}
-    for prose in all_prose():
+    for prose in pieces:
         figures = line(prose, claims.get((prose.file, prose.place), ()))
         if figures:
             lines.setdefault(prose.file, {})[prose.place] = figures
@@ -205,4 +205,4 @@ if __name__ == "__main__":
     sys.path.insert(0, str(ROOT))
     from prose_claims import CLAIMS
 
-    write(found(CLAIMS))
+    write(found(all_prose(), CLAIMS))

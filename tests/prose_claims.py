@@ -22,10 +22,12 @@ from helpers import cost, tiny_model
 from helpers.checks.exercises import EXERCISES
 from helpers.published_models import PUBLISHED
 from helpers.smollm2 import fetch
+from helpers.smollm2.functions import WHEN
 from helpers.smollm2.weights import Config
 from helpers.tiny_model import corpus, measure, sharing, train
 
 NOTEBOOKS = {path.name[:2]: f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")}
+SOLUTIONS = {path.name[:2]: f"solutions/{path.name}" for path in (ROOT / "solutions").glob("*.ipynb")}
 SMOLLM2 = Config(30, 9, 3, 64, 576, 1536, 49152, 8192, 1e5, float(np.float32(1e-5)))
 NAMES = ["0.0", "0.1", "0.2", "0.3", "1.0", "1.1", "1.2", "1.3"]          # of the tiny model's heads
 STORY = "anna loves apples . ben loves pears ."
@@ -148,10 +150,9 @@ def fetched_is_said_alike():
 
 
 def hints_below_each_check():
-    solutions = [path.relative_to(ROOT).as_posix() for path in (ROOT / "solutions").glob("*.ipynb")]
-    hints = [cell.source.count("<details>") for file in solutions for name, cell in cells(file).items()
-             if name.endswith("-hints")]
-    return set(hints) == {3} and len(hints) >= len(EXERCISES) - 1
+    hints = [cell.source.count("<details>") for file in SOLUTIONS.values()
+             for name, cell in cells(file).items() if name.endswith("-hints")]
+    return set(hints) == {3} and len(hints) >= len(EXERCISES)
 
 
 def ten_lines():
@@ -569,4 +570,33 @@ of("10", "explorer-after", {"hardly looks at ␣Brand any more": "assert weight_
 of("10", "recap", {
     "Thirty of them": lambda: SMOLLM2.n_layers == 30,
     "Nearly half of the heads": "assert 0.4 < share < 0.5",
+})
+
+# The exercises
+
+for file in SOLUTIONS.values():
+    of(file, "intro", {"Three hints stand below each check": hints_below_each_check})
+CLAIMS[SOLUTIONS["01"], "intro"]["Write the three functions"] = lambda: exercises("01") == 3
+of(SOLUTIONS["04"], "heads-see", {"four times with one head silenced": lambda: model().n_heads == 4})
+of(SOLUTIONS["04"], "model-see", {"Two layers of your": lambda: len(model().layers) == 2})
+of(SOLUTIONS["05"], "rank-see", {
+    "a (48, 48) matrix, made of (48, 12) and (12, 48)": lambda: (model().d_model, model().d_v) == (48, 12),
+})
+of(SOLUTIONS["05"], "basis-see", {
+    "W_q, W_k and W_v of shape (48, 48) each": lambda: {
+        W.shape for layer in model().layers for W in (layer.W_q, layer.W_k, layer.W_v)} == {(48, 48)},
+})
+of(SOLUTIONS["06"], "bytes-see", {
+    "The two models called Llama 3 share keys and values": lambda: {
+        name for name, m in PUBLISHED.items() if m.n_kv_heads < m.n_heads} >= {"Llama 3 8B", "Llama 3 70B"},
+    "the other two do not": lambda: all(
+        PUBLISHED[name].n_kv_heads == PUBLISHED[name].n_heads for name in ("GPT-3", "Llama 2 7B")),
+})
+of(SOLUTIONS["07"], "groups-see", {"four heads": lambda: model().n_heads == 4})
+of(SOLUTIONS["07"], "latents-see", {
+    "96 numbers a token: 48 of keys, 48 of values": lambda: kept("MHA") == 96 == 48 + 48,
+})
+of(SOLUTIONS["10"], "my-model-statement", {
+    "135 million weights": lambda: round(weights_in_mb() / 4) == 135,
+    "eleven in all": lambda: len(WHEN) == 11,
 })
