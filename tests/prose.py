@@ -40,7 +40,7 @@ FIGURE = re.compile(
 
 NOT_FIGURES = [re.compile(pattern, re.S | re.M) for pattern in (
     r"```.*?```", r"`[^`]*`", r"\$\$.*?\$\$", r"\$[^$\n]*\$", r"<[^<>\n]*>",     # code, formulas, marks
-    r"^\*Sources?:\*.*", r"^#.*?$", r"^\d+\. ", r"Hint \d:",
+    r"^\*Sources?:\*.*", r"^#+ (?:Exercises )?\d[\d.]* ·.*?$", r"^\d+\. ", r"Hint \d:",
     r"\]\([^)]*\)", r"[\w/]*\d\d_\w+\.ipynb", r"\[\d\d\b", r"https?://\S+",
     r"[Nn]otebooks?\s+\[?\d\d(?:(?:,| and| to)\s+\d\d)*", r"[Ee]xercises?\s+\d+\.\d(?: to \d+\.\d)?",
     r"\([^()]*\b(?:19|20)\d\d\b[^()]*\)", r"(?:et\s+al\.|[A-Z]\w+)\s+(?:19|20)\d\d\b",

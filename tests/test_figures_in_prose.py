@@ -123,7 +123,8 @@ def prose(text, near=(), file="notebooks/a.ipynb"):
     ("⅓ and 3d/4", "(⅓) (3) (4)"),
     ("- one thing, once, first", ""),
     ("In 2017 (Vaswani et al. 2017, §3.2) and `x = 5`, $n = 5$, notebooks 03 and 04, GPT-2: 5", "(5)"),
-    ("## Two heads\n\nas Radford et al.\n2019 had it (notebook 05)", ""),
+    ("# 02 · Two heads\n\nas Radford et al.\n2019 had it (notebook 05)", ""),
+    ("## Two heads\n\n## 4.1 · `split_heads`  ●●○  about 8 minutes", "(Two)"),
 ])
 def test_figures_are_found_and_references_left_out(text, figures):
     assert line(prose(text, near=(12, 200))) == figures
