@@ -13,8 +13,8 @@ import sys
 from classroom.sandbox import ROOT, typed
 from helpers.exercise_notebooks import FINGERPRINT, Refused, fingerprint, fresh_exercises, text_of
 
-PARTS = ("notebooks", "helpers", "bench", "docs", "binder", ".jupyter", "course.py", "pyproject.toml",
-         "requirements.txt", "LICENSE", ".gitignore")
+PARTS = ("notebooks", "helpers", "bench", "docs", "binder", ".jupyter", "course.py", "conftest.py",
+         "pyproject.toml", "requirements.txt", "LICENSE", ".gitignore", ".gitattributes")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints", "*.egg-info")
 SECTIONS = ("## Test", "## Teach")  # of README.md that are not for learners
 CLAUSES = (  # what the texts say of solutions/, as regular expressions, and what is left of it

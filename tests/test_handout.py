@@ -1,6 +1,8 @@
 """What a learner gets: all there is to read and run, no answers, and a course that works."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +37,7 @@ def test_notebooks_exercises_and_helpers_are_all_there(out):
 
 def test_no_solutions_no_tests_nothing_for_teachers_no_progress(out):
     top = {path.name for path in out.iterdir()}
-    assert top.isdisjoint({"solutions", "tests", "classroom", ".ci", ".git", ".venv", "model", "conftest.py"})
+    assert top.isdisjoint({"solutions", "tests", "classroom", ".ci", ".git", ".venv", "model"})
     assert not any("progress" in name or "__pycache__" in name for name in names(out))
     for path in out.rglob("*"):
         if path.suffix in (".ipynb", ".md"):
@@ -66,6 +68,23 @@ def test_checks_run_in_a_handout(out):
     run = subprocess.run([sys.executable, "-c", code], cwd=out, **CAPTURED,
                          env=dict(os.environ, PYTHONPATH=str(out), PYTHONIOENCODING="utf-8"))
     assert "✓ scores" in run.stdout and str(out) in run.stdout, run.stderr
+
+
+def test_without_the_model_a_learners_test_run_leaves_out_the_notebook_that_needs_it(out, tmp_path):
+    env = dict(os.environ, PYTHONPATH=str(out), COURSE_MODEL=str(tmp_path), PYTHONIOENCODING="utf-8", CI="")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist",
+               "notebooks/10_a_real_language_model.ipynb"]
+    run = subprocess.run(command, cwd=out, env=env, **CAPTURED)
+    assert run.returncode == 0 and re.search(r"(?m)^\d+ skipped", run.stdout), run.stdout
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="Git is not installed")
+def test_a_learner_needs_no_more_than_what_git_keeps(out, tmp_path):
+    copy = shutil.copytree(out, tmp_path / "repository")
+    for command in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *command], cwd=copy, check=True, **CAPTURED)
+    kept = subprocess.run(["git", "ls-files", "-z"], cwd=copy, check=True, **CAPTURED).stdout.split("\0")
+    assert set(kept) - {""} == {name for name in names(out) if (out / name).is_file()}
 
 
 def test_commands_for_teachers_say_that_they_are_not_there(out):
