@@ -18,7 +18,7 @@ from prose import (
     reviewed,
     span,
 )
-from prose_claims import CLAIMS, SMOLLM2
+from prose_claims import CLAIMS, SMOLLM2, heads, heads_of_smollm2, shown
 
 from helpers import smollm2
 from helpers.explorers import model_heads
@@ -96,9 +96,10 @@ def test_sums_in_prose_are_right(file):
             assert reckoned(left) == pytest.approx(reckoned(right)), f"{piece.place}: {left} = {right}"
 
 
-def test_the_explorer_of_all_heads_says_how_many_and_how_long_a_text():
-    heads = SMOLLM2.n_layers * SMOLLM2.n_heads
-    assert f"All {heads} heads" in model_heads.__doc__ and f"at most {MOST} tokens" in model_heads.__doc__
+def test_the_explorers_of_heads_say_how_many_there_are():
+    assert "the eight heads together expect" in shown("04", "explore-heads") and heads() == 8
+    assert f"All {heads_of_smollm2()} heads" in model_heads.__doc__
+    assert f"at most {MOST} tokens" in model_heads.__doc__
 
 
 def test_there_are_sums_in_prose():
