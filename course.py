@@ -429,6 +429,7 @@ def try_port(port):
 def test(arguments):
     """All there is to test in one call of pytest (pyproject.toml says what); your progress is not touched.
 
+    It runs on all cores, the tests of a file one after the other; `-n 0` keeps to one process.
     With --matrix it is many calls, on other Pythons and packages, and under odd conditions: tests/matrix.py.
     """
     python = environment(tests=True)
@@ -438,7 +439,7 @@ def test(arguments):
     with tempfile.TemporaryDirectory() as folder:
         env = dict(course_variables(), COURSE_PROGRESS=str(Path(folder, "progress.json")))
         env.setdefault("OPENBLAS_NUM_THREADS", "1")      # the matrices are small: a second one only waits
-        return run([python, "-m", "pytest"] + arguments, env)
+        return run([python, "-m", "pytest", "-n", "auto", "--dist", "loadfile"] + arguments, env)
 
 
 def exercises(check):

@@ -1,6 +1,8 @@
 """For all tests: a reader's progress is left alone, and in CI nothing is skipped in silence.
 
 The property tests try a few inputs each here and many in CI; how many it were is counted and said at the end.
+`python3 course.py test` runs on all cores (pytest-xdist): each of its workers counts, and the run that has
+started them adds up.
 """
 
 import functools
@@ -24,10 +26,15 @@ def pytest_configure(config):
     # A shell that starts this in the background has Ctrl-C ignored, here and in every program started from
     # here; the tests of Ctrl-C need it heard.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    if "COURSE_PROGRESS" not in os.environ:         # `python3 course.py test` has set it
+    if is_worker(config) or "COURSE_PROGRESS" not in os.environ:        # `python3 course.py test` has set it
         folder = tempfile.TemporaryDirectory()
         config.add_cleanup(folder.cleanup)
         os.environ["COURSE_PROGRESS"] = os.path.join(folder.name, "progress.json")
+
+
+def is_worker(config):
+    """Whether this is one of several processes that run tests at once."""
+    return hasattr(config, "workerinput")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -57,7 +64,17 @@ def is_whole(config):
         options.keyword or options.markexpr or options.collectonly or getattr(options, "lf", False))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """A worker has ended: what it has counted."""
+    config, found = node.config, getattr(node, "workeroutput", {})         # one that died has said nothing
+    config.stash[tried] = config.stash.get(tried, 0) + found.get("tried", 0)
+
+
 def pytest_sessionfinish(session):
+    if is_worker(session.config):
+        session.config.workeroutput["tried"] = session.config.stash.get(tried, 0)
+        return
     enough = session.config.stash.get(tried, 0) >= CASES
     if IN_CI and is_whole(session.config) and not enough and session.exitstatus == 0:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -66,6 +66,9 @@ model = ["standin-b>=1"]
 """
 
 
+ALL_CORES = ["-n", "auto", "--dist", "loadfile"]
+
+
 def wheel(folder, name, version, **modules):
     """A package as pip installs it, without anything to build or to fetch."""
     info = f"{name.replace('-', '_')}-{version}.dist-info"
@@ -234,7 +237,8 @@ def test_test_hands_its_arguments_to_pytest_and_gives_back_its_status(moved, cou
     plain = course(moved, "test", "-x", "tests/test_course.py")
     call = told(plain)
     assert "Adding to .venv: pytest>=8" in plain.stdout
-    assert call["arguments"] == ["-x", "tests/test_course.py"] and Path(call["folder"]).samefile(moved)
+    assert call["arguments"] == [*ALL_CORES, "-x", "tests/test_course.py"]
+    assert Path(call["folder"]).samefile(moved)
     assert course(moved, "test", "-k", "something").returncode == 7
 
 

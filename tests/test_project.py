@@ -154,6 +154,31 @@ def test_what_is_skipped_fails_in_ci(ci, text, tmp_path):
     assert ("CI allows no skipping" in run.stdout) == bool(ci)
 
 
+PROPERTY = """
+from hypothesis import given, strategies as st
+
+
+@given(st.integers())
+def test_of_a_number(n):
+    assert n == n
+"""
+
+
+@pytest.mark.parametrize("cores", ["0", "2"])
+def test_what_the_property_tests_try_is_added_up_and_too_little_fails_in_ci(cores, tmp_path):
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    for name in ("test_this.py", "test_that.py"):
+        (tmp_path / name).write_text(PROPERTY, encoding="utf-8")
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = .\n", encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", cores, "--dist=loadfile"]
+    settings = dict(cwd=tmp_path, env=dict(os.environ, CI="true"), **CAPTURED)
+    run = subprocess.run(command, **settings)
+    assert "The property tests tried 600 cases, fewer than the 10000 asked for." in run.stdout
+    assert run.returncode == 1
+    run = subprocess.run([*command, "test_this.py"], **settings)
+    assert "The property tests tried 300 cases.\n" in run.stdout and run.returncode == 0
+
+
 def test_the_workflow_for_github_is_sound_and_names_what_there_is():
     text = (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8")
     workflow = yaml.safe_load(text)

@@ -58,7 +58,9 @@ def run(page, source, code=None):
 
 
 def save(page):
-    page.keyboard.press("Control+s")
+    """Save, and wait until the server has written the file."""
+    with page.expect_response(lambda got: got.request.method == "PUT" and "/api/contents/" in got.url):
+        page.keyboard.press("Control+s")
     expect(page.locator(".lm-TabBar-tab.jp-mod-current.jp-mod-dirty")).to_have_count(0)
 
 
