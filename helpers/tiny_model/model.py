@@ -7,6 +7,7 @@ one that is drawn (notebook 08).
 """
 
 import os
+import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,6 +20,7 @@ from helpers.embeddings import embed, token_ids
 from helpers.kv_cache import KVCache, part_of
 from helpers.multi_head import layer_norm, merge_heads, split_heads
 from helpers.sampling import next_probabilities, sample_next
+from helpers.tiny_model.stored import arrays_in, refused
 
 WEIGHTS = Path(__file__).with_name("weights.npz")
 
@@ -111,7 +113,8 @@ class TinyModel:
     def __post_init__(self):
         look_at(self, E=("V", "d_model"), P=("n_max", "d_model"), gamma=("d_model",), beta=("d_model",),
                 W_t=("d_model", "V"))
-        vocab = given.words("vocab", self.vocab, len(self.E))
+        vocab = given.words("vocab", [given.text("every word in vocab", word)
+                                      for word in given.listed("vocab", self.vocab, "words")], len(self.E))
         layers = given.listed("layers", self.layers, "Layer")
         n_heads = given.count("n_heads", self.n_heads, least=1)
         if not layers or not all(isinstance(layer, Layer) for layer in layers):
@@ -287,7 +290,8 @@ def from_arrays(arrays):
     """
     own = [part_of("arrays", arrays, name)
            for name in ("vocab", "E", "P", "gamma", "beta", "W_t", "n_heads")]
-    n_layers = max(sum(str(name).endswith(".W_q") for name in arrays), 1)
+    numbers = (re.match(r"layer(\d+)\.", str(name)) for name in arrays)
+    n_layers = 1 + max((int(number[1]) for number in numbers if number), default=0)
     layers = [Layer(*(part_of("arrays", arrays, f"layer{i}.{name}") for name in LAYER_NAMES))
               for i in range(n_layers)]
     vocab, E, P, gamma, beta, W_t, n_heads = own
@@ -316,19 +320,23 @@ def load(path=WEIGHTS):
 
     The weights are stored as float32 and computed with as float64: what a notebook prints, rounded, is then
     the same on every machine.
-    Raises FileNotFoundError when there is no such file and ValueError when it is damaged.
+    Raises FileNotFoundError when there is no such file, IsADirectoryError or PermissionError when it cannot
+    be read, ValueError when it is damaged.
     """
-    path = file_name(path)
+    arrays = arrays_in(file_name(path))
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: M.astype(np.float64) if M.dtype == np.float32 else M for name, M in file.items()}
-        return from_arrays(arrays)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"no weights at {path}; make them with python -m helpers.tiny_model.train") from None
-    except Exception as err:
-        raise ValueError(
-            f"{path} is damaged ({err}); make it anew with python -m helpers.tiny_model.train") from err
+        return from_arrays({name: as_stored(name, M) for name, M in arrays.items()})
+    except (TypeError, ValueError) as err:
+        raise refused(path, err) from err
+
+
+def as_stored(name, M):
+    """Words and the number of heads as they are, weights as float64; TypeError unless those are float32."""
+    if name in ("vocab", "n_heads"):
+        return M
+    if M.dtype != np.float32:
+        raise TypeError(f"{name} must hold float32, got {M.dtype}")
+    return M.astype(np.float64)
 
 
 def file_name(path):

@@ -13,7 +13,6 @@ The latents start from the singular values of the weights. With those of the key
 the ranks from 24 up start a little better, and those below 16 worse.
 """
 
-import json
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -25,6 +24,7 @@ from helpers.low_rank import low_rank_factors
 from helpers.tiny_model import measure
 from helpers.tiny_model.gradients import loss_and_gradients
 from helpers.tiny_model.model import from_arrays, load, save, tiny, to_arrays
+from helpers.tiny_model.stored import figures_in, save_figures
 from helpers.tiny_model.train import BATCH, SEED, descend, flatten, how_long, one_thread
 from helpers.tiny_model.value_ranks import fingerprint
 
@@ -204,7 +204,7 @@ def results():
 
 @cache
 def kept():
-    return json.loads(KEPT.read_text(encoding="utf-8"))
+    return figures_in(KEPT)
 
 
 def write(folder=KEPT.parent, show=print):
@@ -217,8 +217,7 @@ def write(folder=KEPT.parent, show=print):
         if name == "GQA":
             save(tuned, folder / GROUPED.name)
     ways = {name: asdict(result) for name, result in found.items()}
-    text = json.dumps({"weights": fingerprint(model), "ways": ways}, indent=1)
-    (folder / KEPT.name).write_text(text + "\n", encoding="utf-8")
+    save_figures(folder / KEPT.name, {"weights": fingerprint(model), "ways": ways})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ of the shipped model are kept in value_ranks.json; `losses` reads them there. To
     python -m helpers.tiny_model.value_ranks
 """
 
-import json
 import zlib
 from dataclasses import replace
 from functools import cache
@@ -18,6 +17,7 @@ from helpers import arrays as given
 from helpers.low_rank import low_rank_factors
 from helpers.tiny_model.measure import cross_entropy
 from helpers.tiny_model.model import load, tiny, to_arrays
+from helpers.tiny_model.stored import figures_in, save_figures
 
 KEPT = Path(__file__).with_name("value_ranks.json")
 
@@ -32,7 +32,8 @@ def value_map(model, layer, head):
 
 def best_map(M, r):
     """The closest matrix of rank at most r; zeros for r = 0."""
-    M, r = given.array("M", M, ("m", "k")), given.count("r", r)
+    M = given.array("M", M, ("m", "k"))
+    r = given.count("r", r, most=min(M.shape))
     return np.matmul(*low_rank_factors(M, r)) if r else np.zeros_like(M)
 
 
@@ -76,7 +77,7 @@ def losses(model, head=None):
 
 @cache
 def kept():
-    return json.loads(KEPT.read_text(encoding="utf-8"))
+    return figures_in(KEPT)
 
 
 def name(head):
@@ -95,8 +96,7 @@ def write(path=KEPT):
     model = load()
     heads = [None, *((layer, head) for layer in range(len(model.layers)) for head in range(model.n_heads))]
     found = {name(head): [round(loss, 9) for loss in measured(model, head and [head])] for head in heads}
-    path.write_text(json.dumps({"weights": fingerprint(model), "losses": found}, indent=1) + "\n",
-                    encoding="utf-8")
+    save_figures(path, {"weights": fingerprint(model), "losses": found})
 
 
 if __name__ == "__main__":
