@@ -24,9 +24,9 @@ class ModelHeads(Explorer):
         self.model = smollm2.load() if model is None else model
         if not isinstance(self.model, smollm2.SmolLM2):
             raise TypeError(f"model must be one as smollm2.load() gives it, got {given.came(model)}")
-        self.off = {(layer, head) for layer, heads in self.model._switched(without).items() for head in heads}
-        self.read(text)
         c = self.model.config
+        self.off = given.pairs("without", without, c.n_layers, c.n_heads)
+        self.read(text)
         self.text = widgets.Text(text, description="text", continuous_update=False,
                                  tooltip=f"any text of at most {MOST} tokens; Enter reads it",
                                  layout=widgets.Layout(width="min(640px, 98%)"))

@@ -9,9 +9,17 @@ from helpers import arrays as given
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, LABEL, PAD, ROLES, ROW, SMALL, TEXT, WIDTH, shade
 from helpers.figures.svg import Sheet, px
-from helpers.figures.words import number, numbered, rounded, shape_text, shorten, table, width
+from helpers.figures.words import (
+    MOST_DIGITS,
+    number,
+    numbered,
+    rounded,
+    shape_text,
+    shorten,
+    table,
+    width,
+)
 
-MOST_DIGITS = 9             # behind the point
 SIGN_ROOM = 12              # px: a cell as wide as this has room for a minus sign
 
 

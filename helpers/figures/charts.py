@@ -10,11 +10,20 @@ import math
 import numpy as np
 
 from helpers import arrays as given
-from helpers.figures.arrays import MOST_DIGITS
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, ROW, SMALL, TEXT
 from helpers.figures.svg import Sheet, px
-from helpers.figures.words import SUPERSCRIPTS, number, numbered, rounded, short_number, shorten, table, width
+from helpers.figures.words import (
+    MOST_DIGITS,
+    SUPERSCRIPTS,
+    number,
+    numbered,
+    rounded,
+    short_number,
+    shorten,
+    table,
+    width,
+)
 
 COLOURS = ("head0", "head1", "head2", "head3", "soft", "ink")     # no role has them
 DASHES = (None, "7 4", "2 3", "10 3 2 3", "14 5", "1 5")

@@ -118,8 +118,8 @@ def step(which, tokens, query, M, title, formula, columns=None, sums=None, role=
     """
     which, (words, query) = given.position("which", which, len(STEPS)), asked(tokens, query)
     M = given.shaped("M", M, ("n", "c"), (len(words), None), holds="finite numbers or -inf")
-    columns = range(M.shape[1]) if columns is None else numbered(columns)
-    columns = given.words("columns", columns, M.shape[1])
+    columns = range(M.shape[1]) if columns is None else columns
+    columns = numbered(given.words("columns", columns, M.shape[1]))
     sums = sums if sums is None else given.shaped("sums", sums, ("n",), (len(words),))
     formula, note = given.text("formula", formula), given.text("note", note)
     role = given.one_of("role", role, ROLES)

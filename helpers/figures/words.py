@@ -5,6 +5,9 @@ import unicodedata
 
 import numpy as np
 
+from helpers import arrays as given
+
+MOST_DIGITS = 9             # behind the point
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -19,8 +22,12 @@ def rounded(x, digits=2):
 
 
 def number(x, digits=2):
-    """`x` for people: fixed digits, a real minus sign, never -0.00."""
-    x = rounded(x, digits)
+    """`x` for people: fixed digits, a real minus sign, never -0.00.
+
+    NaN and infinity are written out.  Raises TypeError or ValueError for what is no number, or no number of
+    digits.
+    """
+    x = rounded(given.number("x", x), given.count("digits", digits, most=MOST_DIGITS))
     if math.isnan(x):
         return "NaN"
     if math.isinf(x):

@@ -59,12 +59,11 @@ def loss_and_gradients(w, ids, targets, asked, n_heads):
     ValueError when a weight is missing, or when anything does not fit.
     """
     E = given.array("E", part_of("w", w, "E"), ("V", "d_model"))
-    model = from_arrays(w | {"vocab": range(len(E)), "n_heads": n_heads})       # its weights fit one another
+    model = from_arrays({**w, "vocab": [str(i) for i in range(len(E))], "n_heads": n_heads})    # do they fit?
     ids = word_ids("ids", ids, (None, None), len(E))
-    targets = word_ids("targets", targets, ids.shape, len(E))
     if not 0 < ids.shape[1] <= model.n_max:
         raise ValueError(f"ids must have 1 … {model.n_max} columns, got {ids.shape}")
-    asked = np.asarray(asked)
+    targets, asked = word_ids("targets", targets, ids.shape, len(E)), np.asarray(asked)
     if asked.dtype != bool or asked.shape != ids.shape or not asked.any():
         raise ValueError(f"asked must be True or False for each of ids {ids.shape}, somewhere True; "
                          f"got {given.came(asked)}")

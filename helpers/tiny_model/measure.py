@@ -103,10 +103,11 @@ def score(model, kind, heads):
 
     kind : one of KINDS, heads : (layer, head) pairs.  Returns a float.
     """
-    kind, (_, patterns) = given.one_of("kind", kind, KINDS), predict(model)
-    heads = given.pairs("heads", heads, len(model.layers), model.n_heads)
+    kind = given.one_of("kind", kind, KINDS)
+    heads = given.pairs("heads", heads, len(tiny(model).layers), model.n_heads)
     if not heads:
         raise ValueError("heads must hold at least one pair (layer, head), got none")
+    _, patterns = predict(model)
     return one_score(sum(patterns[layer][:, head] for layer, head in heads), kind)
 
 
