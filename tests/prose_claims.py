@@ -268,7 +268,7 @@ of("02", "length", {"half the length, half the score": "assert (k_apples == 2 * 
 of("02", "rank-code", {"Twelve directions, then nothing": "(strengths > 1e-4).sum() == model.d_k == 12"})
 
 of("03", "slope-width", {
-    "the median of thousands": "n_rows=4000",
+    "the median of a thousand": "n_rows=1000",
     "in the widest heads it is nothing beside saturation": (
         "assert divided[-1] / math.sqrt(widths[-1]) > 1000 * plain[-1]"),
 })
@@ -545,7 +545,7 @@ of("10", "layers-after", {
 })
 of("10", "measure", {
     "the 270 heads": lambda: heads_of_smollm2() == 270,
-    "40 tokens drawn at random": "integers(100, c.n_vocab, 40)",
+    "30 tokens drawn at random": "integers(100, c.n_vocab, 30)",
 })
 of("10", "measure-maps", {"A few heads do each of three jobs": BEST_OF_SMOLLM2})
 of("10", "measure-copy", {"16.0, with its peak at distance 1, and 18.6": BEST_OF_SMOLLM2,

@@ -32,6 +32,14 @@ def rms_norm(x, gamma, eps):
     return x / np.sqrt(mean_square + eps) * gamma
 
 
+def product(x, W):
+    """x @ W, computed as (Wᵀ xᵀ)ᵀ: for W as the weights lie on the disk, BLAS is a quarter faster that way.
+
+    x : (n, d_in), W : (d_in, d_out).  Returns (n, d_out).
+    """
+    return (W.T @ x.T).T                                    # (d_out, d_in) @ (d_in, n) -> (n, d_out)
+
+
 def silu(z):
     """z times its logistic sigmoid, element by element; written with tanh, which cannot overflow."""
     return z * (0.5 + 0.5 * np.tanh(0.5 * z))
@@ -43,9 +51,9 @@ def swiglu(x, W_gate_up, W_down):
     x : (n, d), W_gate_up : (d, 2 * d_ff), W_gate and W_up side by side, W_down : (d_ff, d).  Returns (n, d).
     Shazeer 2020, eq. 6.
     """
-    both, d_ff = x @ W_gate_up, len(W_down)                 # (n, d) @ (d, 2·d_ff) -> (n, 2·d_ff)
+    both, d_ff = product(x, W_gate_up), len(W_down)         # (n, d) @ (d, 2·d_ff) -> (n, 2·d_ff)
     gate, up = both[:, :d_ff], both[:, d_ff:]               # (n, d_ff) twice
-    return (silu(gate) * up) @ W_down                       # (n, d_ff) @ (d_ff, d) -> (n, d)
+    return product(silu(gate) * up, W_down)                 # (n, d_ff) @ (d_ff, d) -> (n, d)
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,8 @@ class SmolLM2:
         """One layer: X (n, d_model) to (n, d_model), and what it computed on the way, a LayerTrace."""
         c, w, f = self.config, self.weights, self.functions
         N = rms_norm(X, w.attention_norm[i], c.norm_eps)                        # (n, d_model)
-        heads = f.split_heads(N @ w.W_qkv[i], c.n_heads + 2 * c.n_kv_heads)     # (h + 2g, n, d_k)
+        all_of_them = np.ascontiguousarray(product(N, w.W_qkv[i]))              # (n, (h + 2g)·d_k)
+        heads = f.split_heads(all_of_them, c.n_heads + 2 * c.n_kv_heads)        # (h + 2g, n, d_k)
         V = heads[-c.n_kv_heads:]                                               # (g, n, d_v)
         turned = f.rope(heads[:-c.n_kv_heads], positions, c.rope_base)          # (h + g, n, d_k)
         Q, K = turned[:c.n_heads], turned[c.n_heads:]
@@ -134,7 +143,7 @@ class SmolLM2:
         if off:
             Z = Z.copy()
             Z[list(off)] = 0
-        update = f.merge_heads(Z) @ w.W_o[i]                                    # (n, h·d_v) -> (n, d_model)
+        update = product(f.merge_heads(Z), w.W_o[i])                            # (n, h·d_v) -> (n, d_model)
         M = rms_norm(X + update, w.mlp_norm[i], c.norm_eps)                     # (n, d_model)
         mlp = swiglu(M, w.W_gate_up[i], w.W_down[i])                            # (n, d_model)
         return X + update + mlp, LayerTrace(X, N, Q, K, V, A, Z, update, mlp)
@@ -162,7 +171,7 @@ class SmolLM2:
 
     def to_vocabulary(self, X_out):
         """(m, d_model) -> logits (m, V): the embedding matrix again, transposed."""
-        return X_out @ self.weights.E.T
+        return product(X_out, self.weights.E.T)
 
     def new_caches(self, n_max):
         """An empty KVCache for each layer, with room for n_max tokens."""
@@ -211,11 +220,12 @@ class SmolLM2:
         ids = self.ids(text)
         found, start = [], 0
         for X_out in self.read(ids, self.new_caches(len(ids)), without):
-            z = self.to_vocabulary(X_out).astype(np.float64)                    # (m, V)
-            top = z.max(axis=-1)
-            log_total = top + np.log(np.exp(z - top[:, None]).sum(axis=-1))     # (m,)
+            z = self.to_vocabulary(X_out)                                       # (m, V)
             right = ids[start + 1:start + 1 + len(z)]                           # the last has none to come
-            found.append((log_total - z[np.arange(len(z)), np.append(right, 0)[:len(z)]])[:len(right)])
+            z_right = z[np.arange(len(right)), right].astype(np.float64)        # (m,) or one fewer
+            top = z.max(axis=-1, keepdims=True)                                 # (m, 1)
+            total = np.exp(z - top).sum(axis=-1, dtype=np.float64)              # (m,)
+            found.append((top[:, 0] + np.log(total))[:len(right)] - z_right)
             start += len(z)
         return np.concatenate(found)
 
@@ -223,7 +233,7 @@ class SmolLM2:
         """Run over a text at once and keep what the layers computed, a Trace.
 
         layers : the numbers of those to keep; all by default, which for n tokens takes about
-        30 · (9 n² + 6000 n) · 4 bytes.  without : (layer, head) pairs to switch off.
+        30 · (9 n² + 3840 n) · 4 bytes.  without : (layer, head) pairs to switch off.
         """
         ids = self.ids(text)
         try:
