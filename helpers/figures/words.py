@@ -27,7 +27,9 @@ def number(x, digits=2):
     NaN and infinity are written out.  Raises TypeError or ValueError for what is no number, or no number of
     digits.
     """
-    x = rounded(given.number("x", x), given.count("digits", digits, most=MOST_DIGITS))
+    if not (isinstance(x, float) and type(digits) is int and 0 <= digits <= MOST_DIGITS):    # quick to see
+        x, digits = given.number("x", x), given.count("digits", digits, most=MOST_DIGITS)
+    x = rounded(x, digits)
     if math.isnan(x):
         return "NaN"
     if math.isinf(x):
