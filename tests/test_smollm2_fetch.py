@@ -1,8 +1,11 @@
 """Making the language model ready, played with a model of a few kilobytes: nothing here uses a network."""
 
 import errno
+import io
 import json
 import os
+import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -312,14 +315,101 @@ def test_a_folder_of_somebody_elses_is_not_touched(ready, capsys):
     assert fetch.main([str(ready)]) == fetch.NOT_THERE
 
 
-def test_an_array_of_another_shape_is_said(made):
-    np.save(made / "final_norm.npy", np.zeros(3, np.float32))
-    index = json.loads((made / "index.json").read_text(encoding="utf-8"))
-    path = made / "final_norm.npy"
-    index["files"][path.name] |= {"bytes": path.stat().st_size, "spot_check": weights.spot_check(path)}
-    write_index(made, index)
-    with pytest.raises(ValueError, match=r"it holds \(3,\) float32, not \(8,\) float32"):
+def put(folder, name, data):
+    """Other bytes in place of a file, and an index that agrees."""
+    path = folder / name
+    path.write_bytes(data)
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    index["files"][name] |= {"bytes": len(data), "spot_check": weights.spot_check(path),
+                             "sha256": weights.sha256(path)}
+    write_index(folder, index)
+
+
+def as_npy(M):
+    file = io.BytesIO()
+    np.save(file, M)
+    return file.getvalue()
+
+
+class Trap:
+    """Read as a pickle it would be sprung."""
+
+    def __reduce__(self):
+        return pytest.fail, ("a pickle was read",)
+
+
+@pytest.mark.parametrize(("data", "says"), [
+    (as_npy(np.zeros(3, np.float32)), r"it holds \(3,\) float32, not \(8,\) float32"),
+    (as_npy(np.zeros((8, 1), np.float32)), r"it holds \(8, 1\) float32, not \(8,\) float32"),
+    (as_npy(np.zeros(8)), r"it holds \(8,\) float64, not \(8,\) float32"),
+    (as_npy(np.zeros(8, ">f4")), r"it holds \(8,\) >f4, not \(8,\) float32"),
+    (as_npy(np.array([Trap()] * 8)), "Python objects"),
+    (pickle.dumps(Trap()), "pickle"),
+    (b"", "No data"),
+    (b"\x93NUMPY\x01\x00v\x00{'descr': (", ""),
+], ids=["shape", "axes", "float64", "other bytes first", "objects", "pickle", "empty", "half a header"])
+def test_an_array_that_is_none_of_the_model_is_said(made, data, says):
+    put(made, "final_norm.npy", data)
+    with pytest.raises(ValueError, match="is damaged: .*final_norm.npy: .*; mend it with python3") as caught:
         load(made)
+    assert caught.match(says)
+
+
+def test_nan_in_a_weight_is_found(made):
+    M = np.load(made / "E.npy")
+    M[7, 3] = np.nan
+    np.save(made / "E.npy", M)
+    with pytest.raises(ValueError, match="E.npy: its content has changed; mend it with python3"):
+        load(made)
+
+
+@pytest.mark.parametrize(("change", "says"), [
+    (lambda index: index["config"].pop("n_heads"), "n_heads"),
+    (lambda index: index["config"].update(n_tails=3), "n_tails"),
+    (lambda index: index.update(config=[3]), "mapping"),
+    (lambda index: index.pop("config"), "config"),
+    (lambda index: index.pop("files"), "files"),
+    (lambda index: index["files"]["E.npy"].pop("sha256"), "sha256"),
+    (lambda index: index["files"].update({"E.npy": None}), "NoneType"),
+])
+def test_an_index_that_lacks_something_is_said(made, change, says):
+    index = json.loads((made / "index.json").read_text(encoding="utf-8"))
+    change(index)
+    write_index(made, index)
+    with pytest.raises(ValueError, match="index.json: it cannot be read: .*; mend it with python3") as caught:
+        load(made)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["index.json", "E.npy", "tokenizer.json"])
+def test_a_folder_in_place_of_a_file_is_said(made, name, capsys):
+    (made / name).unlink()
+    (made / name).mkdir()
+    with pytest.raises(ValueError, match=f"{name}: it is a folder in place of a file, move it away; mend it"):
+        open_weights(made)
+    assert fetch.main([str(made)]) == fetch.NOT_THERE
+    assert f"{name}: it is a folder in place of a file, move it away. It is" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["index.json", "E.npy", "tokenizer.json"])
+def test_a_file_that_may_not_be_read_is_said(made, name, monkeypatch, capsys):
+    real = open
+
+    def closed(path, *arguments, **options):
+        if Path(path).name == name:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(weights, "open", closed, raising=False)
+    monkeypatch.setattr(Path, "read_text", lambda path, encoding: closed(path, encoding=encoding).read())
+    says = f"the language model may not be read: .*{name}; change its permissions, or set COURSE_MODEL"
+    with pytest.raises(PermissionError, match=says) as caught:
+        open_weights(made)
+    assert caught.value._render_traceback_() == [str(caught.value)]
+    for more in ([], ["--check"]):
+        assert fetch.main([str(made), *more]) == 1
+        assert re.fullmatch(f"\nT{says[1:]} to a folder of your own and run python3 course.py model\n",
+                            capsys.readouterr().err)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX systems")

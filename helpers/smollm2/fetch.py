@@ -24,6 +24,7 @@ from helpers.smollm2.weights import (
     TOKENIZER,
     Config,
     NoFolder,
+    NotReadable,
     Weights,
     index_hash,
     look_at,
@@ -225,7 +226,7 @@ def main(arguments):
             say(f"The language model is in {options.folder}. {HOW} --check looks at every byte of it.")
         else:
             return look(options.folder, options.again)
-    except (Trouble, FileNotFoundError, ValueError) as err:
+    except (Trouble, FileNotFoundError, NotReadable, ValueError) as err:
         print(f"\n{sentence(str(err))}", file=sys.stderr)
         return 1
     except OSError as err:

@@ -14,21 +14,31 @@ from pathlib import Path
 
 import numpy as np
 
+from helpers.arrays import came
+
 INDEX, TOKENIZER = "index.json", "tokenizer.json"
 HOW = "python3 course.py model"
 FORMAT = 1                        # of the folder; another number: made by another version of the course
 BLOCKS, BLOCK = 64, 4096          # how much of a file is looked at when it is opened
 
 
-class NotFetched(FileNotFoundError):
-    """The model is not there. In a notebook the sentence stands alone, without the way it came."""
+class OneSentence:
+    """In a notebook the sentence of such an exception stands alone, without the way it came."""
 
     def _render_traceback_(self):                           # IPython asks for it
         return [str(self)]
 
 
+class NotFetched(OneSentence, FileNotFoundError):
+    """The model is not there."""
+
+
 class NoFolder(NotFetched):
     """Where the model should lie there is a file."""
+
+
+class NotReadable(OneSentence, PermissionError):
+    """The model is there, and may not be read."""
 
 
 def default_folder():
@@ -38,6 +48,15 @@ def default_folder():
     """
     chosen = Path(os.environ.get("COURSE_MODEL") or "model").expanduser()
     return Path(__file__).resolve().parents[2] / chosen     # a whole path stays as it is
+
+
+def as_folder(folder=None):
+    """The folder as a Path, the default one for None; TypeError for what is no path."""
+    if folder is None:
+        return default_folder()
+    if not isinstance(folder, (str, os.PathLike)):
+        raise TypeError(f"folder must be a path, or None for the default one; got {came(folder)}")
+    return Path(folder)
 
 
 @dataclass(frozen=True)
@@ -92,26 +111,26 @@ class Weights:
 
 def is_fetched(folder=None):
     """Whether the model has been made ready (it may still be damaged, which `open_weights` tells)."""
-    return (Path(folder or default_folder()) / INDEX).is_file()
+    return (as_folder(folder) / INDEX).is_file()
 
 
 def open_weights(folder=None):
     """The weights, mapped into memory.
 
     Looks at the index, at the size of every file and at 64 blocks of each, which takes a few milliseconds.
-    Raises FileNotFoundError when the model is not there and ValueError when it is damaged.
+    Raises FileNotFoundError when the model is not there, ValueError when it is damaged, PermissionError when
+    it may not be read, TypeError when `folder` is no path.
     """
-    folder = Path(folder or default_folder())
+    folder = as_folder(folder)
     index = read_index(folder)
     for name, entry in index["files"].items():
         look_at(folder / name, entry)
-    config = Config(**index["config"])
-    arrays = {}
+    config, arrays = Config(**index["config"]), {}
     for name, shape in config.shapes_on_disk.items():
         path = folder / f"{name}.npy"
         try:
             M = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-        except ValueError as err:
+        except Exception as err:                            # whatever may stand in the header
             raise damaged(path, str(err)) from None
         if M.shape != shape or M.dtype != np.float32:
             raise damaged(path, f"it holds {M.shape} {M.dtype}, not {shape} float32")
@@ -126,12 +145,17 @@ def read_index(folder):
         index = json.loads(path.read_text(encoding="utf-8"))
         known = index["format"] == FORMAT
         whole = index.pop("own_sha256", None) == index_hash(index)
+        if known and whole:
+            Config(**index["config"])
+            [(file["bytes"], file["spot_check"], file["sha256"]) for file in index["files"].values()]
     except (FileNotFoundError, NotADirectoryError):
         if file := next((place for place in (folder, *folder.parents) if place.is_file()), None):
             raise NoFolder(f"{file} is a file, not a folder: set COURSE_MODEL to a folder for the model, "
                            f"then run {HOW}") from None
         raise NotFetched(f"the language model is not in {folder}; fetch it with {HOW}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as err:
+    except (PermissionError, IsADirectoryError):
+        raise not_readable(path) from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as err:
         raise damaged(path, f"it cannot be read: {err}") from None
     if not known:
         raise damaged(path, f"it is of format {index['format']}, this course reads {FORMAT}")
@@ -146,16 +170,26 @@ def index_hash(index):
 
 
 def look_at(path, entry, every_byte=False):
-    """ValueError when a file is not as its entry in the index says."""
+    """ValueError when a file is not as its entry in the index says; PermissionError."""
     if not path.is_file():
-        raise damaged(path, "the file is missing")
+        raise not_readable(path) if path.is_dir() else damaged(path, "the file is missing")
     size = path.stat().st_size
     if size != entry["bytes"]:
         raise damaged(path, f"it has {size} bytes of {entry['bytes']}")
-    if spot_check(path) != entry["spot_check"]:
+    try:
+        changed = spot_check(path) != entry["spot_check"] or every_byte and sha256(path) != entry["sha256"]
+    except PermissionError:
+        raise not_readable(path) from None
+    if changed:
         raise damaged(path, "its content has changed")
-    if every_byte and sha256(path) != entry["sha256"]:
-        raise damaged(path, "its content has changed")
+
+
+def not_readable(path):
+    """The exception for what is there and is no file, or may not be read."""
+    if path.is_dir():                                       # Windows calls that a PermissionError
+        return damaged(path, "it is a folder in place of a file, move it away")
+    return NotReadable(f"the language model may not be read: {path}; change its permissions, or set "
+                       f"COURSE_MODEL to a folder of your own and run {HOW}")
 
 
 def damaged(path, what):
