@@ -336,7 +336,8 @@ def test_the_real_model_answers_on_functions_that_are_right(real):
     ("while True: pass", "rope → not done after 6 s"),
 ])
 def test_a_function_that_fails_hurts_nothing_and_is_named(real, monkeypatch, body, says):
-    monkeypatch.setattr(together, "LIMIT", 6)
+    if "while" in body:
+        monkeypatch.setattr(together, "LIMIT", 6)
     for path in Path.cwd().glob("0[23]*.ipynb"):
         path.unlink()
     space = {"names": ("embed", "split_heads", "rope", "merge_heads")}
