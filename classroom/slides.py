@@ -30,17 +30,51 @@ PARTS = {  # npm package -> what is needed of it
     ),
 }
 MATHJAX = "parts/mathjax/MathJax.js?config=TeX-AMS_CHTML-full,Safe"
-PICTURE = "picture-apart"  # the tag of a cell that is made here
-SIZE = 1280, 800  # of a slide; the browser makes it as large as its window
+PICTURE = "picture"  # the tag of a cell that is made here for a picture alone
+SHORT = 3  # lines of code that stay with their picture
+SIZE = 1280, 720  # of a slide; the browser makes it as large as its window
 STYLE = """<style>
+:root { --part: 1; --room: 0px; --jp-cell-prompt-width: 0px;
+    --jp-content-font-size1: calc(27px * var(--part)); --jp-code-font-size: calc(21px * var(--part)) }
 .reveal .slides { text-align: left }
-.reveal .slides .jp-OutputArea img { width: 100% !important; max-width: 100% !important;
-    height: auto !important; max-height: 740px !important; object-fit: contain; margin: 0 }
-.reveal table { font-size: 20px } .reveal h1 { font-size: 52px } .reveal h2 { font-size: 42px }
+.reveal .slides section:not(.stack) { max-height: 720px; overflow-y: auto; box-sizing: border-box; padding: 0;
+    --jp-content-font-size1: calc(27px * var(--part)); --jp-code-font-size: calc(21px * var(--part)) }
+.reveal .slides .jp-Cell, .reveal .slides .jp-OutputArea-output { padding-top: 0; padding-bottom: 0 }
+.reveal .slides .jp-OutputArea img { display: block; width: 100%; max-width: none; height: var(--room);
+    max-height: none; object-fit: contain; margin: 0 }
+.reveal table { font-size: 20px } .reveal h1 { font-size: 52px } .reveal h2 { font-size: 40px }
 .reveal h1, .reveal h2, .reveal h3 { text-transform: none; letter-spacing: normal }
-.reveal pre { width: 100%; box-shadow: none; margin: 0 } .jp-InputArea-editor { overflow: visible }
-:root { --jp-content-font-size1: 26px; --jp-code-font-size: 20px; --jp-cell-prompt-width: 0px }
+.reveal .controls { font-size: 6px }
+.reveal p.section { font-size: 22px; color: #666; margin: 0 }
+.reveal pre, .reveal code { font-size: var(--jp-code-font-size); line-height: 1.25 }
+.reveal pre { width: 100%; box-shadow: none; margin: 0; max-height: none; overflow: visible }
+.reveal p code, .reveal li code { font-size: 0.9em }
+.reveal blockquote { width: auto; margin: 0 0 0.5em; box-shadow: none }
+.jp-InputArea, .jp-InputArea-editor, .jp-OutputArea { overflow: visible }
 </style>"""
+# What a slide holds is made smaller until it fits, whatever letters the machine has, and a picture gets all
+# the room that is left. Where even the smallest is too large, the slide scrolls.
+FIT = """<script>
+require(["parts/reveal.js/dist/reveal.js"], function (Reveal) {
+    const HEIGHT = 720, LEAST = 400, SMALLEST = 0.6;
+    function fit() {
+        const slide = Reveal.getCurrentSlide();
+        const pictures = slide.querySelectorAll(".jp-OutputArea img").length;
+        let room = 0;
+        slide.style.setProperty("--room", "0px");
+        for (let part = 1; part >= SMALLEST; part -= 0.04) {
+            slide.style.setProperty("--part", part);
+            room = HEIGHT - slide.scrollHeight;
+            if (room >= LEAST * pictures) break;
+        }
+        if (pictures) slide.style.setProperty("--room", Math.max(room / pictures, LEAST) - 2 + "px");
+    }
+    Reveal.configure({center: false, margin: 0.03});
+    Reveal.on("slidechanged", fit);
+    Reveal.on("ready", () => MathJax.Hub.Queue(fit));
+    if (Reveal.isReady && Reveal.isReady()) MathJax.Hub.Queue(fit);
+});
+</script>"""
 
 
 class Refused(Exception):
@@ -99,33 +133,52 @@ def as_slides(notebook, name):
     exporter = SlidesExporter(
         config=config,
         reveal_url_prefix="parts/reveal.js", reveal_theme="white", reveal_transition="none",
-        reveal_scroll=True, reveal_number="c/t", reveal_width=str(SIZE[0]), reveal_height=str(SIZE[1]),
+        reveal_number="c/t", reveal_width=str(SIZE[0]), reveal_height=str(SIZE[1]),
         require_js_url="parts/requirejs/require.js", jquery_url="parts/jquery/dist/jquery.min.js",
         mathjax_url=MATHJAX, exclude_input_prompt=True, exclude_output_prompt=True,
     )
-    text, _ = exporter.from_notebook_node(pictures_apart(notebook), {"metadata": {"name": name}})
+    text, _ = exporter.from_notebook_node(arranged(notebook), {"metadata": {"name": name}})
     text = re.sub(r'<script type="module">(?:(?!</script>).)*mermaid.*?</script>', "", text, flags=re.DOTALL)
-    return text.replace("</head>", STYLE + "</head>", 1)
+    return text.replace("</head>", STYLE + "</head>", 1).replace("</html>", FIT + "</html>", 1)
 
 
-def pictures_apart(notebook):
-    """The notebook with each picture on a slide of its own, after that of its code; links lead to slides."""
-    notebook, cells = copy.deepcopy(notebook), []
+def arranged(notebook):
+    """The notebook as it is shown: pictures apart from long code, and on every slide what it is about."""
+    notebook, cells, section = copy.deepcopy(notebook), [], ""
     for cell in notebook.cells:
-        cells.append(cell)
+        if kind(cell) == "skip":
+            continue
         if cell.cell_type == "markdown":
             cell.source = re.sub(r"\]\((\d\d_\w+)\.ipynb\)", r"](\1.slides.html)", cell.source)
             cell.source = re.sub(r"\[([^]]+)\]\(\.\./[^)]*\)", r"\1", cell.source)
-        elif kind(cell) != "skip" and any(is_picture(output) for output in cell.outputs):
-            apart = copy.deepcopy(cell)
-            apart.id = f"{cell.id}-picture"[-64:]
-            apart.source = ""
-            apart.outputs = [alone(output) for output in cell.outputs if is_picture(output)]
-            apart.metadata = nbformat.from_dict({"slideshow": {"slide_type": "subslide"}, "tags": [PICTURE]})
-            cell.outputs = [output for output in cell.outputs if not is_picture(output)]
-            cells.append(apart)
+        heading = re.match("##? (.*)", cell.source) if cell.cell_type == "markdown" else None
+        if heading:
+            section = heading[1]
+        elif kind(cell) in ("slide", "subslide"):
+            cells.append(about(section, kind(cell)))
+            cell.metadata["slideshow"] = {"slide_type": "-"}
+        cells.append(cell)
+        if cell.cell_type == "code" and any(map(is_picture, cell.outputs)):
+            pictures = [alone(output) for output in cell.outputs if is_picture(output)]
+            others = [output for output in cell.outputs if not is_picture(output)]
+            if len(cell.source.splitlines()) <= SHORT:
+                cell.outputs = others + pictures
+            else:
+                cell.outputs = others
+                cells += [about(section, "subslide"), picture_cell(pictures)]
     notebook.cells = cells
     return notebook
+
+
+def about(section, slide_type):
+    """The small line on top of a slide that has no heading: what it is about."""
+    marks = {"slideshow": {"slide_type": slide_type}}
+    return nbformat.v4.new_markdown_cell(f'<p class="section">{section}</p>', metadata=marks)
+
+
+def picture_cell(pictures):
+    marks = {"slideshow": {"slide_type": "-"}, "tags": [PICTURE]}
+    return nbformat.v4.new_code_cell("", outputs=pictures, metadata=marks)
 
 
 def kind(cell):

@@ -1,4 +1,4 @@
-"""Slides: every notebook is marked for them, and what is made needs no network."""
+"""Slides: every notebook is marked for them, and what is made needs no network. browser/ looks at each."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,6 @@ from classroom import slides
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 KINDS = {"slide", "subslide", "fragment", "skip", "notes", "-"}
-LONGEST = 34  # lines of code and printed text that a slide holds
 
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
@@ -29,30 +28,56 @@ def test_every_cell_has_a_slide_mark_and_every_section_begins_a_slide(notebook):
     assert len(shown) > len(notebook.cells) / 2
 
 
-def test_no_slide_is_longer_than_a_screen(notebook):
-    lines = 0
-    for cell in slides.pictures_apart(notebook).cells:
-        if slides.kind(cell) == "skip":
-            continue
+def slides_of(notebook):
+    """The cells of each slide."""
+    groups = []
+    for cell in slides.arranged(notebook).cells:
         if slides.kind(cell) in ("slide", "subslide"):
-            lines = 0
-        printed = [output.get("text", "") for output in cell.get("outputs", ())]
-        lines += len("\n".join([cell.source, *printed]).splitlines())
-        assert lines <= LONGEST, cell.source[:60]
+            groups.append([])
+        groups[-1].append(cell)
+    return groups
 
 
-def test_every_picture_has_a_slide_of_its_own(notebook):
-    cells = slides.pictures_apart(notebook).cells
-    pictures = sum(slides.is_picture(o) for c in notebook.cells if slides.kind(c) != "skip"
-                   for o in c.get("outputs", ()))
-    apart = [cell for cell in cells if slides.PICTURE in cell.metadata.get("tags", ())]
-    assert sum(len(cell.outputs) for cell in apart) == pictures > 0
-    assert all(slides.kind(cell) == "subslide" and not cell.source for cell in apart)
-    for data in (output.data for cell in apart for output in cell.outputs):
-        assert re.search('<img [^>]*alt="[^"]', data.get("text/html", "")) or "image/svg+xml" in data
-    for before, after in zip(cells, cells[1:], strict=False):
-        if before in apart and slides.kind(after) != "skip":
-            assert slides.kind(after) != "-", after.source[:60]
+def test_what_is_skipped_is_left_out_and_all_else_is_there_once(notebook):
+    shown = [cell.source for group in slides_of(notebook) for cell in group if cell.source]
+    marked = [cell for cell in notebook.cells if slides.kind(cell) != "skip"]
+    assert len([source for source in shown if "class=\"section\"" not in source]) == len(marked)
+
+
+def test_every_slide_says_what_it_is_about(notebook):
+    section = ""
+    for first, *_ in slides_of(notebook):
+        assert first.cell_type == "markdown"
+        heading = re.match("##? (.*)", first.source)
+        section = heading[1] if heading else section
+        assert heading or first.source == f'<p class="section">{section}</p>'
+
+
+def test_a_sentence_alone_is_no_slide(notebook):
+    for cells in slides_of(notebook):
+        words = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
+        assert any(cell.cell_type == "code" for cell in cells) or words > 20, cells[-1].source
+
+
+def shown_as_a_picture(output):
+    return slides.is_picture(output) or "<img " in output.get("data", {}).get("text/html", "")
+
+
+def test_a_picture_stands_below_a_line_of_code_or_apart_from_it(notebook):
+    pictures = 0
+    for cells in slides_of(notebook):
+        shown = [cell for cell in cells if any(map(shown_as_a_picture, cell.get("outputs", ())))]
+        if not shown:
+            continue
+        (cell,) = [cell for cell in cells if cell.cell_type == "code"]
+        assert shown == [cell] and len(cell.source.splitlines()) <= slides.SHORT
+        assert (not cell.source) == (slides.PICTURE in cell.metadata.get("tags", ()))
+        for output in filter(shown_as_a_picture, cell.outputs):
+            assert re.search('<img [^>]*alt="[^"]', output.data.get("text/html", "")) \
+                or "image/svg+xml" in output.data
+            pictures += 1
+    assert pictures == sum(slides.is_picture(output) for cell in notebook.cells
+                           if slides.kind(cell) != "skip" for output in cell.get("outputs", ())) > 0
 
 
 def test_slides_load_nothing_from_anywhere(notebook):

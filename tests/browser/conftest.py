@@ -126,6 +126,16 @@ def page(browser, course):
     tab.went_well()
 
 
+@pytest.fixture
+def offline(browser):
+    """A fresh tab that no network reaches, as large as a projector's picture."""
+    tab = Tab(browser, offline=True)
+    tab.page.set_viewport_size({"width": 1280, "height": 720})
+    yield tab.page
+    tab.context.close()
+    tab.went_well()
+
+
 class Live(Tab):
     """A notebook opened and run, and what it showed before it was run."""
 
