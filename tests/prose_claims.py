@@ -199,8 +199,23 @@ def one_or_two_mistakes():
     return len(listed) > 20 and set(listed.values()) <= {1, 2}
 
 
+def minutes_at_home():
+    """Of each of the six weeks, from the table of the plan."""
+    weeks = re.findall(r"^\| \d \| [^|]* \| (\d+) \| [^|]* \| (\d+) \|$", GUIDE, re.M)
+    return [int(before) + int(after) for before, after in weeks]
+
+
+def share_of_work():
+    """Of the workshop's minutes, without the breaks, those in which learners read and write."""
+    plan = GUIDE.partition("### A workshop")[2].partition("### ")[0]
+    times = {what: int(minutes) for minutes, what in re.findall(r"^\| (\d+) \| ([^|]*) \|", plan, re.M)}
+    work = sum(times[what] for what in times if re.match("notebook 0[23]|exercise", what))
+    breaks = sum(int(minutes) for minutes in re.findall(r"^\| (\d+) \| break", plan, re.M))
+    return work / (240 - breaks)
+
+
 def plans():
-    return len(re.findall(r"^### ", GUIDE.partition("## Three plans\n")[2].partition("\n## ")[0], re.M))
+    return len(re.findall(r"^### A ", GUIDE.partition("## Three plans\n")[2].partition("\n## ")[0], re.M))
 
 
 CLAIMS = {}
@@ -227,7 +242,14 @@ of("classroom/README.md", "Teaching with this course", {
     "three plans to teach from": lambda: plans() == 3,
     "[Three plans]": lambda: plans() == 3,
 })
-of("classroom/README.md", "A course of six weeks", {"All 270 heads": lambda: heads_of_smollm2() == 270})
+of("classroom/README.md", "A workshop of half a day", {
+    "Half of the time without the breaks they work": lambda: about(share_of_work(), 0.5, 0.1),
+})
+of("classroom/README.md", "A course of six weeks", {
+    "All 270 heads": lambda: heads_of_smollm2() == 270,
+    "about two hours in the first week": lambda: about(minutes_at_home()[0], 120),
+    "three and a half in the longest": lambda: about(max(minutes_at_home()), 210, 0.1),
+})
 of("classroom/README.md", "Mistakes to expect", {"one or two of each exercise": one_or_two_mistakes})
 
 # The notebooks
@@ -579,7 +601,7 @@ of("10", "recap", {
 
 # The exercises
 
-for file in SOLUTIONS.values():
+for file in sorted(SOLUTIONS.values()):
     of(file, "intro", {"Three hints stand below each check": hints_below_each_check})
 CLAIMS[SOLUTIONS["01"], "intro"]["Write the three functions"] = lambda: exercises("01") == 3
 of(SOLUTIONS["04"], "heads-see", {"four times with one head silenced": lambda: model().n_heads == 4})
