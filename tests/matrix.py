@@ -269,8 +269,8 @@ def set_modes(folder, of_folders, of_files):
 children = set()                        # the runs of pytest that are going on
 
 
-def run(cell, show):
-    """(what came of it, seconds)."""
+def run(cell, show, cores=1):
+    """(what came of it, seconds), on so many cores."""
     begun = time.monotonic()
     cell.log.unlink(missing_ok=True)
     try:
@@ -285,6 +285,7 @@ def run(cell, show):
         if cell.name != "here":
             env.pop("CI", None)             # there are cells without a browser and without PyTorch
         command = [*before, python, "-m", "pytest", "-q", "--color=no", "-p", "no:cacheprovider"]
+        command += ["-n", str(cores), "--dist", "loadfile"] if cores > 1 else []
         command += cell.arguments
         for number in range(1, cell.runs + 1):
             often = f"run {number} of {cell.runs}, " if cell.runs > 1 else ""
@@ -350,11 +351,12 @@ class Display:
 def run_all(waiting, at_once, done):
     """Run the cells, `at_once` of them at a time; done(cell, what, seconds) after each."""
     live = at_once == 1 and sys.stdout.isatty()
+    cores = (os.cpu_count() or 1) // at_once
 
     def one(number, cell):
         display = Display(cell.name, f"[{number} of {len(waiting)}]", live)
         display.show("begins", now=not live)
-        what, seconds = run(cell, display.show)
+        what, seconds = run(cell, display.show, cores)
         display.show(what.strip("= "), now=True)
         return cell, what, seconds
 
@@ -377,8 +379,8 @@ def parse(arguments, names):
     parser.add_argument("cells", nargs="*", metavar="CELL", help="run these alone")
     parser.add_argument("--list", action="store_true", help="name the cells and run nothing")
     parser.add_argument("--again", action="store_true", help="also run what has passed on these files before")
-    parser.add_argument("--at-once", type=int, default=max((os.cpu_count() or 1) // 2, 1), metavar="N",
-                        help="how many cells run at the same time (half as many as there are cores)")
+    parser.add_argument("--at-once", type=int, default=1, metavar="N",
+                        help="how many cells run at the same time; they share the cores (1)")
     options = parser.parse_args(arguments)
     if unknown := set(options.cells) - set(names):
         parser.error(f"no cell is called {', '.join(sorted(unknown))}; --list names them")

@@ -42,7 +42,7 @@ def test_every_cell_gets_its_row_and_a_failure_is_named(course, capsys):
 
 
 def test_what_has_passed_is_not_run_again_until_a_file_changes(course, monkeypatch, capsys):
-    def run(cell, show):
+    def run(cell, show, cores):
         seen.append(cell.name)
         return ("FAILED: 1 failed" if cell.name == "bad" else "1 passed"), 0
 
