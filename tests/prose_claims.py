@@ -190,6 +190,12 @@ def work_of_wide_heads():
 GUIDE = (ROOT / "classroom" / "README.md").read_text(encoding="utf-8")
 
 
+def words_to_call_out():
+    """Whether the words that the guide offers to an audience are words the model knows."""
+    offered = re.search(r"can be made of these: `([^`]+)`", " ".join(GUIDE.split()))[1].split()
+    return len(model().vocab) == 45 and len(offered) > 12 and set(offered) <= set(model().vocab)
+
+
 BEST_OF_SMOLLM2 = "assert best == [(16, 0), (14, 3), (18, 6), (18, 8)]"
 
 
@@ -250,7 +256,11 @@ of("classroom/README.md", "A course of six weeks", {
     "about two hours in the first week": lambda: about(minutes_at_home()[0], 120),
     "three and a half in the longest": lambda: about(max(minutes_at_home()), 210, 0.1),
 })
-of("classroom/README.md", "Mistakes to expect", {"one or two of each exercise": one_or_two_mistakes})
+of("classroom/README.md", "Before you begin", {"the 45 words the little model knows": words_to_call_out})
+of("classroom/README.md", "Mistakes to expect", {
+    "one or two of each exercise": one_or_two_mistakes,
+    "Three hints stand below each check": hints_below_each_check,
+})
 
 # The notebooks
 
