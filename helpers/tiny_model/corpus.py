@@ -29,6 +29,7 @@ drawn and the entropy is computed exactly.
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 import numpy as np
 
@@ -253,16 +254,16 @@ def _grammar(held_out):
             if not held_out and HELD_OUT & set(loved_after):
                 continue
             state = (loved_after, phrase_after)
-            if state not in number:
-                number[state] = len(number)
+            after = number.setdefault(state, len(number))
+            if after == len(todo):
                 todo.append(state)
-            row.append((WORD_TO_ID[word], share, number[state]))
+            row.append((WORD_TO_ID[word], share, after))
         rows.append(row)
     k = max(map(len, rows))
     word, after = np.zeros((len(rows), k), np.int64), np.zeros((len(rows), k), np.int64)
     probability = np.zeros((len(rows), k))
-    for s, row in enumerate(rows):
-        word[s, :len(row)], probability[s, :len(row)], after[s, :len(row)] = zip(*row, strict=True)
+    there = np.arange(k) < np.array([len(row) for row in rows])[:, None]         # (S, k)
+    word[there], probability[there], after[there] = zip(*chain.from_iterable(rows), strict=True)
     probability /= probability.sum(axis=1, keepdims=True)
     kinds = [kind_of_next(*state) for state in todo]
     return Grammar(word, probability, after, np.array([KINDS.index(k) if k else -1 for k in kinds], np.int8),

@@ -31,6 +31,7 @@ from helpers.tiny_model.model import tiny, to_arrays
 ENOUGH = 0.7              # a head is said to do a job when it scores this
 NEEDED = 0.05             # and when without it accuracy falls by this
 TELLS = 0.2               # each head of a pair scores at least this alone
+AT_ONCE = 20              # stories that are read at a time
 
 # The words that could be taken for the right one, for each kind.
 RIVALS = {"neighbour": (*NAMES, "she", "he", "i", "you"), "agreement": ANIMALS,
@@ -58,16 +59,28 @@ def _fresh_stories(m, n, seed):
 
 def predict(model, without=()):
     """What the model makes of the fresh stories: logits (m, n, V), and for each layer A (m, h, n, n)."""
+    logits, patterns = zip(*in_parts(model, without), strict=True)
+    return np.concatenate(logits), [np.concatenate(of_layer) for of_layer in zip(*patterns, strict=True)]
+
+
+def predict_words(model, without=()):
+    """The logits of `predict` alone, (m, n, V)."""
+    return np.concatenate([logits for logits, _ in in_parts(model, without)])
+
+
+def in_parts(model, without=()):
+    """The same for some stories after the others: few at a time stay in fast memory.  Yields (logits, A's)."""
     without = given.pairs("without", without, len(tiny(model).layers), model.n_heads)
-    logits, steps = forward(to_arrays(model), fresh_stories().ids[:, :-1], model.n_heads, without)
-    return logits, [step["A"] for step in steps[:-1]]
+    w, ids = to_arrays(model), fresh_stories().ids[:, :-1]
+    for start in range(0, len(ids), AT_ONCE):
+        logits, steps = forward(w, ids[start:start + AT_ONCE], model.n_heads, without)
+        yield logits, [step["A"] for step in steps[:-1]]
 
 
 def cross_entropy(model, without=()):
     """Nats a word that the model needs, and that the grammar needs on the same words.  Returns two floats."""
     stories = fresh_stories()
-    logits, _ = predict(model, without)
-    logits = logits.astype(np.float64)
+    logits = predict_words(model, without).astype(np.float64)
     top = logits.max(axis=-1, keepdims=True)
     log_p = logits - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
     own = np.take_along_axis(log_p, stories.ids[:, 1:, None], axis=-1)
@@ -80,8 +93,7 @@ def accuracy(model, without=()):
     "determined" is every word for which the grammar leaves no choice.
     """
     stories = fresh_stories()
-    logits, _ = predict(model, without)
-    right = logits.argmax(axis=-1) == stories.ids[:, 1:]
+    right = predict_words(model, without).argmax(axis=-1) == stories.ids[:, 1:]
     shares = {kind: float(right[stories.kind[:, 1:] == k].mean()) for k, kind in enumerate(KINDS)}
     return shares | {"determined": float(right[stories.allowed[:, 1:] == 1].mean())}
 
