@@ -91,23 +91,52 @@ def test_imports_are_timed_in_fresh_processes(monkeypatch):
     assert row.other >= 0.3 and 0 < row.ours < row.other
 
 
-def test_notebooks_are_run_against_as_many_empty_ones(monkeypatch, tmp_path):
+@pytest.fixture
+def small_course(tmp_path, monkeypatch):
+    """A folder with two notebooks and a solution; the language model counts as fetched."""
+    monkeypatch.setattr(notebooks, "is_fetched", lambda: True)
+    answer = ("def f(x):\n    \"\"\"Twice x.\"\"\"\n    ### BEGIN SOLUTION\n    return 2 * x\n"
+              "    ### END SOLUTION")
+    cells = {"notebooks/b": "1", "notebooks/a": "1", f"notebooks/{notebooks.NEEDS_THE_MODEL[:-6]}": "1",
+             "solutions/a": answer}
+    for name, source in cells.items():
+        path = tmp_path / f"{name}.ipynb"
+        notebooks.write(path, nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)]))
+    return tmp_path
+
+
+def test_notebooks_solutions_and_exercises_are_run_against_as_many_empty_ones(monkeypatch, small_course):
     seen = []
-    monkeypatch.setattr(notebooks, "run", lambda paths: (seen.append(paths) or float(len(seen)), True))
-    for name in ("b", "a"):
-        (tmp_path / f"{name}.ipynb").touch()
-    row, = notebooks.rows(folder=tmp_path)
-    assert (row.ours, row.other, row.what) == (2.0, 1.0, "2 notebooks run under nbval")
+
+    def run(paths):
+        seen.append({f"{path.parent.name}/{path.name}": path.read_text(encoding="utf-8") for path in paths})
+        return float(len(seen)), True
+    monkeypatch.setattr(notebooks, "run", run)
+    row, = notebooks.rows(root=small_course)
+    assert (row.ours, row.other, row.what, row.goal) == (2.0, 1.0, "5 notebooks run under nbval", 2)
     empty, full = seen
-    assert [path.name for path in empty] == [path.name for path in full] == ["a.ipynb", "b.ipynb"]
-    assert len(list(notebooks.rows(quick=True, folder=tmp_path))) == 1 and len(seen[2]) == len(seen[3]) == 1
+    assert [name.split("/")[0] for name in empty] == 5 * ["empty"] and len(set(empty.values())) == 1
+    assert list(full) == [f"notebooks/{notebooks.NEEDS_THE_MODEL}", "notebooks/a.ipynb", "notebooks/b.ipynb",
+                          "solutions/a.ipynb", "exercises/a.ipynb"]
+    assert "BEGIN SOLUTION" in full["solutions/a.ipynb"] and "SOLUTION" not in full["exercises/a.ipynb"]
+    row, = notebooks.rows(quick=True, root=small_course)
+    assert row.goal is None and len(seen[2]) == len(seen[3]) == 1
 
 
-def test_a_notebook_that_gives_something_else_is_told(tmp_path):
+def test_without_the_language_model_its_notebooks_are_left_out_with_a_word(monkeypatch, small_course):
+    monkeypatch.setattr(notebooks, "is_fetched", lambda: False)
+    monkeypatch.setattr(notebooks, "run", lambda paths: (1.0, True))
+    word, row = notebooks.rows(root=small_course)
+    assert "not fetched" in word and row.what == "4 notebooks run under nbval"
+
+
+def test_a_notebook_that_gives_something_else_is_told(small_course):
+    for path in (small_course / "notebooks").iterdir():
+        path.unlink()
     output = nbformat.v4.new_output("stream", name="stdout", text="1\n")
     cell = nbformat.v4.new_code_cell("print(2)", outputs=[output], execution_count=1)
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "wrong.ipynb")
-    row, word = notebooks.rows(folder=tmp_path)
+    notebooks.write(small_course / "notebooks" / "wrong.ipynb", nbformat.v4.new_notebook(cells=[cell]))
+    row, word = notebooks.rows(root=small_course)
     assert row.ours > 0 and row.other > 0 and "course.py test notebooks" in word
 
 

@@ -69,7 +69,7 @@ def predict_words(model, without=()):
 
 
 def in_parts(model, without=()):
-    """The same for some stories after the others: few at a time stay in fast memory.  Yields (logits, A's)."""
+    """The same, some stories after the others: few at a time stay in fast memory.  Yields (logits, A's)."""
     without = given.pairs("without", without, len(tiny(model).layers), model.n_heads)
     w, ids = to_arrays(model), fresh_stories().ids[:, :-1]
     for start in range(0, len(ids), AT_ONCE):
