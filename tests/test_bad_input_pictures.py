@@ -59,7 +59,7 @@ figures.work_curves: draw_curves draw_bars flops_text percent
 tiny_model.corpus: openings moves kind_of_next
 tiny_model.gradients: forward backward word_ids n_layers split merge softmax_ softmax_back_ layer_norm
     layer_norm_back
-tiny_model.measure: one_score places
+tiny_model.measure: in_parts one_score places
 tiny_model.model: look_at tiny file_name as_stored
 tiny_model.sharing: columns_of known free_weights expanded free_gradients parts_of kept Result.of
     Groups.expand Groups.back Groups.in_groups Latent.expand Latent.back
@@ -363,6 +363,7 @@ TINY_MODEL = {
         "asked": thing(IDS > 0, None, "text", 1, IDS, (IDS > 0)[0], IDS < 0), "n_heads": N_HEADS},
     "tiny_model.measure.fresh_stories": {"m": count(2, 1), "n": count(5, 1), "seed": SEED},
     "tiny_model.measure.predict": {"model": NO_MODEL, "without": WITHOUT},
+    "tiny_model.measure.predict_words": {"model": NO_MODEL, "without": WITHOUT},
     "tiny_model.measure.cross_entropy": {"model": NO_MODEL, "without": WITHOUT},
     "tiny_model.measure.accuracy": {"model": NO_MODEL, "without": WITHOUT},
     "tiny_model.measure.head_scores": {"model": NO_MODEL},

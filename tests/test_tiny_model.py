@@ -1,5 +1,7 @@
 """The tiny model: its grammar, its gradients, and what the shipped weights can do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -572,6 +574,15 @@ def test_wrong_settings_for_drawing_are_named(model, how, error, message):
 
 
 # ---- bad input
+
+def test_values_may_be_cut_to_rank_0_and_keys_may_not(model):
+    layer = model.layers[0]
+    cut = replace(model, layers=[replace(layer, W_v=layer.W_v[:, :0], W_o=layer.W_o[:0]), *model.layers[1:]])
+    assert not cut.run("i love").layers[0].update.any()
+    with pytest.raises(ValueError, match=r"n_heads must divide the columns of W_q, got 4, \(48, 0\)"):
+        replace(model, layers=[replace(layer, W_q=layer.W_q[:, :0], W_k=layer.W_k[:, :0])])
+
+
 
 @pytest.mark.parametrize(("text", "error", "message"), [
     ("i love appels", ValueError, "does not know 'appels'; the nearest it knows: apples"),
