@@ -2,12 +2,14 @@
 
 Every function of the course takes arrays or plain lists. `array` turns either into an array, counts its axes
 and looks for NaN and infinity; `shaped` knows their sizes too, `same_size` compares two arrays; `count`,
-`number`, `flag`, `text`, `one_of` and `position` are for single values, `words`, `records`, `pairs` and
+`number`, `flag`, `text`, `path`, `one_of` and `position` are for single values, `words`, `records`, `pairs` and
 `named` for several. All name the argument, what was expected and what came.
 """
 
 import math
+import os
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import numpy as np
 
@@ -126,6 +128,13 @@ def text(name, value, empty=True):
     if not (empty or value.strip()):
         raise ValueError(f"{name} must say something, got {value!r}")
     return value
+
+
+def path(name, value):
+    """`value`, a string or a path, as a Path; TypeError for anything else."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} must be a path, got {came(value)}")
+    return Path(value)
 
 
 def one_of(name, value, values):

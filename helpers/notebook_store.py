@@ -14,6 +14,8 @@ import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
+from helpers import arrays as given
+
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 LANGUAGE = {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
             "mimetype": "text/x-python", "name": "python", "nbconvert_exporter": "python",
@@ -36,9 +38,10 @@ def strip(notebook):
 def store(path, timeout=120):
     """Run the notebook at `path` in its own folder and write it back with its outputs.
 
-    Raises what nbclient raises, for a cell that fails, takes too long, or kills the kernel.
+    timeout : seconds for a cell.  Raises what nbclient raises, for a cell that fails, takes too long, or
+    kills the kernel, and TypeError or ValueError for a path or a time that is none.
     """
-    path = Path(path)
+    path, timeout = given.path("path", path), given.number("timeout", timeout, positive=True)
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         if cell.cell_type == "code":

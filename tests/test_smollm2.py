@@ -144,7 +144,7 @@ def test_what_makes_no_sense_is_refused(small):
         small.logits(IDS, without=[(2, 0)])
     with pytest.raises(ValueError, match="no layer 0, head 6"):
         small.head(0, 6)
-    with pytest.raises(ValueError, match="no layer 2"):
+    with pytest.raises(ValueError, match="layers must be one of 0 … 1, got 2"):
         small.run(IDS, layers=[2])
     with pytest.raises(TypeError, match=r"layers must be a list of whole numbers, such as \[16\], got 1"):
         small.run(IDS, layers=1)
@@ -544,7 +544,7 @@ def test_a_chat_survives_an_answer_that_nobody_hears_out(real):
     assert heard in chat.text and list(first) == []
     chat.caches[3].append(*(np.zeros((3, 1, 64), np.float32),) * 2)       # as if interrupted between layers
     assert "Rome" in "".join(chat.say("What is the capital of Italy?", 30))
-    with pytest.raises(TypeError, match="what is said must be a string, got 3"):
+    with pytest.raises(TypeError, match="text must be a string, got 3"):
         chat.say(3)
     with pytest.raises(ValueError, match="holds 2048 tokens"):
         chat.say("Go on.", 2000)

@@ -3,6 +3,7 @@
 Of a folder the saved exercise notebooks count, not what has been noted down: their functions are checked now.
 """
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -29,12 +30,19 @@ def judged(folder):
 
 
 def main(arguments):
-    if arguments and Path(arguments[0]).is_dir():
-        print_safely(judged(arguments[0]))
+    parser = argparse.ArgumentParser(prog="python -m helpers.checks", description="What has been solved.")
+    parser.add_argument("what", nargs="?", type=Path, help="progress.json, or a folder of exercise notebooks")
+    what = parser.parse_args(arguments).what
+    if what and what.is_dir():
+        print_safely(judged(what))
         return 0
+    if what and what.suffix != ".json" and not what.exists():  # progress.json comes with the first check
+        print(f"There is no folder or file {what}. Give a progress.json, or a folder of exercise notebooks.",
+              file=sys.stderr)
+        return 1
     here = record.where() or Path("progress.json")
     default = here if here.exists() or not Path("exercises").is_dir() else Path("exercises") / "progress.json"
-    path = Path(arguments[0]) if arguments else default
+    path = what or default
     try:
         print_safely(str(record.Table(EXERCISES, *record.entries(path))))
         sys.stdout.flush()

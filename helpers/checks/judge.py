@@ -7,6 +7,7 @@ from functools import cache, partial
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.checks import process, together
 from helpers.checks.again import depends_on_more
 from helpers.checks.compare import compare
@@ -29,13 +30,13 @@ def run(name, function):
     """Check `function` as the answer to the exercise `name`.
 
     Returns a Report: .passed (bool), .diagnosis (text, "" when no known mistake fits), .remarks (a list of
-    texts), .message (the whole text).  Raises ValueError for a name that is no exercise.
+    texts), .message (the whole text).  Raises TypeError or ValueError for a name that is no exercise.
     """
-    if name not in BY_NAME:
-        close = get_close_matches(str(name), BY_NAME, 1)
+    if given.text("name", name) not in BY_NAME:
+        close = get_close_matches(name, BY_NAME, 1)
         raise ValueError(
-            f"there is no exercise {name!r}{f'; did you mean {close[0]!r}?' if close else ''} "
-            f"The exercises are {', '.join(BY_NAME)}."
+            f"name must be that of an exercise, got {given.came(name)}."
+            f"{f' Did you mean {close[0]!r}?' if close else ''} The exercises are {', '.join(BY_NAME)}."
         )
     with snapshot().in_force() as replaced:
         report = judge(BY_NAME[name], function, may_blame=True)

@@ -8,8 +8,8 @@ import ast
 import inspect
 import json
 import re
-from pathlib import Path
 
+from helpers import arrays as given
 from helpers.checks.exercises import BY_NAME
 from helpers.checks.signature import is_empty
 from helpers.checks.source import is_course
@@ -36,9 +36,10 @@ def saved_functions(folder="."):
     """({name: function}, {what is left out: why}) of the exercises written in the notebooks of a folder.
 
     A function that stands in several, because it was pasted, is taken from the notebook of its exercise.
+    Raises TypeError when `folder` is no path.
     """
     found, left_out = {}, {}
-    for path in sorted(Path(folder).glob("[0-9][0-9]_*.ipynb")):
+    for path in sorted(given.path("folder", folder).glob("[0-9][0-9]_*.ipynb")):
         try:
             here = functions_of(path, left_out)
             at_home = {name for name in here if path.name.startswith(BY_NAME[name].notebook)}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from helpers.smollm2.model import rms_norm
+from helpers import arrays as given
+from helpers.smollm2.model import known, rms_norm
 
 SCORES = {
     "previous token": "the weight on the token just before, from the third token on",
@@ -37,7 +38,7 @@ def patterns(model, text, without=()):
 
     without : (layer, head) pairs to switch off.  Raises TypeError or ValueError as `model.ids` does.
     """
-    ids, c, off = model.ids(text), model.config, model._switched(without)
+    ids, c, off = known(model).ids(text), model.config, model._switched(without)
     E, positions, A = model.weights.E, np.arange(len(ids)), []
     X = model.functions.embed(ids, E).astype(np.float64)                                     # (n, d_model)
     for i, cache in enumerate(model.new_caches(len(ids))):
@@ -53,13 +54,17 @@ def head_scores(A, ids):
     """dict name of a score -> (layers, h) numbers 0 … 1, NaN where no token of the text can be asked.
 
     A : (layers, h, n, n), ids : (n,).  Each is a mean over the queries that have something to be read.
+    Raises TypeError or ValueError when they are no such arrays, or differ in n.
     """
+    A, ids = given.array("A", A, ("layers", "h", "n", "n")), given.array("ids", ids, ("n",))
+    for axis in (-1, -2):
+        given.same_size("n", ("A", A), ("ids", ids), (axis, 0))
     return {name: entropy(A) if name == "entropy" else mean_weight(A, asked(name, ids)) for name in SCORES}
 
 
 def asked(name, ids):
     """(n, n) bool: the pairs of query and key whose weights a score adds up; for the entropy all of a row."""
-    ids = np.asarray(ids)
+    name, ids = given.one_of("name", name, SCORES), given.array("ids", ids, ("n",))
     query, key = np.indices((len(ids), len(ids)))
     same = (ids[:, None] == ids) & (key < query)            # (n, n) an earlier copy of the query's token
     if name == "duplicate token":

@@ -7,16 +7,15 @@ tiny model are `rms_norm`, `swiglu`, and positions that are turned into queries 
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from helpers.arrays import count
+from helpers import arrays as given
 from helpers.kv_cache import KVCache
 from helpers.sampling import next_probabilities
 from helpers.smollm2.functions import Functions
 from helpers.smollm2.tokenizer import Tokenizer, open_tokenizer
-from helpers.smollm2.weights import Weights, default_folder, open_weights
+from helpers.smollm2.weights import Weights, as_folder, open_weights
 
 CHUNK = 256                       # how many tokens are read at a time: bounds the memory of scores and logits
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
@@ -27,7 +26,12 @@ def rms_norm(x, gamma, eps):
     """Each row divided by its root mean square, then scaled by gamma; no mean is subtracted, nothing added.
 
     x : (n, d), gamma : (d,).  Returns (n, d).  Zhang & Sennrich 2019, eq. 4.
+    Raises TypeError or ValueError when they do not fit, or hold NaN or infinity.
     """
+    x, gamma = given.array("x", x, ("n", "d")), given.array("gamma", gamma, ("d",))
+    given.same_size("d", ("x", x), ("gamma", gamma))
+    if not 0 <= given.number("eps", eps) < math.inf:
+        raise ValueError(f"eps must be at least 0 and finite, got {eps}")
     mean_square = (x * x).mean(axis=-1, keepdims=True)      # (n, 1)
     return x / np.sqrt(mean_square + eps) * gamma
 
@@ -49,8 +53,17 @@ def swiglu(x, W_gate_up, W_down):
     """The MLP: silu(x W_gate) lets through what it will of x W_up; W_down brings it back.
 
     x : (n, d), W_gate_up : (d, 2 * d_ff), W_gate and W_up side by side, W_down : (d_ff, d).  Returns (n, d).
-    Shazeer 2020, eq. 6.
+    Shazeer 2020, eq. 6.  Raises TypeError or ValueError when they do not fit; the values of x alone are
+    looked at.
     """
+    x = given.array("x", x, ("n", "d"))
+    W_gate_up = given.array("W_gate_up", W_gate_up, ("d", "2·d_ff"), holds=None)
+    W_down = given.array("W_down", W_down, ("d_ff", "d"), holds=None)
+    for W, axis in (("W_gate_up", W_gate_up), 0), (("W_down", W_down), 1):
+        given.same_size("d", ("x", x), W, (1, axis))
+    if W_gate_up.shape[1] != 2 * len(W_down):
+        raise ValueError("W_gate_up must have twice as many columns as W_down has rows, got "
+                         f"{W_gate_up.shape} and {W_down.shape}")
     both, d_ff = product(x, W_gate_up), len(W_down)         # (n, d) @ (d, 2·d_ff) -> (n, 2·d_ff)
     gate, up = both[:, :d_ff], both[:, d_ff:]               # (n, d_ff) twice
     return product(silu(gate) * up, W_down)                 # (n, d_ff) @ (d_ff, d) -> (n, d)
@@ -152,9 +165,10 @@ class SmolLM2:
         """The tokens that follow those in the caches, through all layers and the final norm: (n, d_model).
 
         keep : a dict that receives the LayerTrace of the layers whose numbers are its keys.
+        Raises TypeError or ValueError for ids, caches or numbers of layers that are not the model's.
         """
-        off, keep = self._switched(without), {} if keep is None else keep
-        start = caches[0].n_tokens
+        ids, off, keep = self.ids(ids), self._switched(without), self._layers(keep)
+        start = self._kept(caches)
         positions = np.arange(start, start + len(ids))
         X = self.functions.embed(ids, self.weights.E)                           # (n, d_model)
         for i, cache in enumerate(caches):
@@ -171,6 +185,7 @@ class SmolLM2:
 
     def to_vocabulary(self, X_out):
         """(m, d_model) -> logits (m, V): the embedding matrix again, transposed."""
+        X_out = given.shaped("X_out", X_out, ("m", "d_model"), (None, self.config.d_model))
         return product(X_out, self.weights.E.T)
 
     def new_caches(self, n_max):
@@ -185,13 +200,20 @@ class SmolLM2:
 
         Raises TypeError or ValueError for what is neither, for no token, an unknown id or too long a text.
         """
-        ids = self.tokenizer.encode(text) if isinstance(text, str) else np.asarray(text)
+        if isinstance(text, str):
+            ids = self.tokenizer.encode(text)
+        else:
+            try:
+                ids = np.asarray(text)
+            except ValueError:                              # rows that differ in length
+                ids = np.array(None)
         if ids.size and (ids.ndim != 1 or ids.dtype.kind not in "iu"):
-            raise TypeError(f"text must be a string or whole numbers of shape (n,), got {text!r}")
+            raise TypeError(f"text must be a string or whole numbers of shape (n,), got {given.came(text)}")
         if not ids.size:
-            raise ValueError('text must hold at least one token; "<|endoftext|>" stands for the start of one')
+            raise ValueError('text must hold at least one token, got none; "<|endoftext|>" stands for the '
+                             "start of one")
         if ids.min() < 0 or ids.max() >= self.config.n_vocab:
-            raise ValueError(f"every id must lie in 0 … {self.config.n_vocab - 1}, got "
+            raise ValueError(f"every id in text must lie in 0 … {self.config.n_vocab - 1}, got "
                              f"{ids.min() if ids.min() < 0 else ids.max()}")
         self._fits(len(ids))
         return ids.astype(np.int64)
@@ -204,7 +226,7 @@ class SmolLM2:
 
     def next_tokens(self, text, k=5, without=()):
         """The k likeliest tokens to follow, as (text, probability), likeliest first."""
-        ids, k = self.ids(text), count("k", k, 1)
+        ids, k = self.ids(text), given.count("k", k, 1)
         for X_out in self.read(ids, self.new_caches(len(ids)), without):        # noqa: B007  the last counts
             pass
         z = self.to_vocabulary(X_out[-1:])[0].astype(np.float64)                # (V,)
@@ -236,14 +258,7 @@ class SmolLM2:
         30 · (9 n² + 3840 n) · 4 bytes.  without : (layer, head) pairs to switch off.
         """
         ids = self.ids(text)
-        try:
-            layers = range(self.config.n_layers) if layers is None else list(layers)
-        except TypeError:
-            raise TypeError(f"layers must be a list of whole numbers, such as [16], got {layers!r}") from None
-        for i in layers:
-            if not 0 <= count("layer", i) < self.config.n_layers:
-                raise ValueError(f"there is no layer {i}: {self.config.n_layers} layers, counted from 0")
-        keep = dict.fromkeys(layers)
+        keep = self._layers(range(self.config.n_layers) if layers is None else layers)
         X_out = self.forward(ids, self.new_caches(len(ids)), without, keep)
         return Trace(self.tokenizer.tokens(ids), ids, keep, X_out)
 
@@ -254,12 +269,13 @@ class SmolLM2:
         temperature, top_k, top_p, rng : as for `sample_next`; the default is greedy.  cache : keep keys and
         values; without, every step reads the whole text again.  stop : end at the mark <|im_end|>.
         """
-        ids, n_new, without = self.ids(text), count("n_new", n_new), pairs(without)
+        ids, n_new, without = self.ids(text), given.count("n_new", n_new), pairs(without)
+        cache, stop = given.flag("cache", cache), given.flag("stop", stop)
         self._fits(len(ids), n_new)
         self._switched(without)                             # what makes no sense is said now, not later
         caches = self.new_caches(len(ids) + n_new)
-        return self._continue(ids, n_new, caches, settings_of(temperature, top_k, top_p),
-                              np.random.default_rng(0) if rng is None else rng, cache, without, stop)
+        return self._continue(ids, n_new, caches, settings_of(temperature, top_k, top_p), drawer(rng), cache,
+                              without, stop)
 
     def _continue(self, ids, n_new, caches, settings, rng, cache=True, without=(), stop=True):
         """The loop behind `generate_ids` and `Chat`: `ids` are read, then each new token is."""
@@ -286,11 +302,37 @@ class SmolLM2:
         """A conversation, a `Chat`. system : what the model is told first; n_max : its length in tokens."""
         return Chat(self, system, n_max)
 
+    def _kept(self, caches):
+        """How many tokens the caches hold; TypeError or ValueError when they are not this model's."""
+        c, caches = self.config, given.listed("caches", caches, "KVCache, as new_caches makes them")
+        for cache in caches:
+            if not isinstance(cache, KVCache):
+                raise TypeError(f"caches must be a list of KVCache, got {given.came(cache)} in it")
+        sizes, fits = {cache.sizes for cache in caches}, (c.n_kv_heads, c.d_head, c.d_head)
+        n_own = len(set(map(id, caches)))
+        if not n_own == len(caches) == c.n_layers or sizes != {fits}:
+            raise ValueError(f"caches must be one of its own for each of {c.n_layers} layers, with (heads, "
+                             f"d_k, d_v) = {fits}; got {n_own}, with {sorted(sizes)}")
+        held = [cache.n_tokens for cache in caches]
+        if len(set(held)) > 1:
+            raise ValueError(f"caches must all hold the same number of tokens, got {held}")
+        return held[0]
+
+    def _layers(self, layers):
+        """A dict with these numbers of layers for its keys: itself where it is one, {} for None."""
+        if layers is None:
+            return {}
+        keep = layers if isinstance(layers, dict) else dict.fromkeys(
+            given.listed("layers", layers, "whole numbers, such as [16]"))
+        for i in keep:
+            given.count("the number of each of the layers", i, most=self.config.n_layers - 1)
+        return keep
+
     def _switched(self, without):
         """dict layer -> heads to switch off; ValueError for one that is not there."""
         off = {}
         for layer, head in pairs(without):
-            layer, head = count("layer", layer, -math.inf), count("head", head, -math.inf)
+            layer, head = given.count("layer", layer, -math.inf), given.count("head", head, -math.inf)
             if not (0 <= layer < self.config.n_layers and 0 <= head < self.config.n_heads):
                 raise ValueError(f"there is no layer {layer}, head {head}: {self.config.n_layers} layers of "
                                  f"{self.config.n_heads} heads, counted from 0")
@@ -318,10 +360,20 @@ def settings_of(temperature, top_k, top_p):
     return temperature, top_k, top_p
 
 
+def drawer(rng):
+    """The generator to draw with, a new one of seed 0 for None; TypeError for anything else."""
+    return np.random.default_rng(0) if rng is None else given.generator("rng", rng)
+
+
+def known(model):
+    """The model; TypeError when it is none."""
+    if not isinstance(model, SmolLM2):
+        raise TypeError(f"model must be a SmolLM2, as smollm2.load() gives it, got {given.came(model)}")
+    return model
+
+
 def chat_text(role, text):
     """One turn of a conversation, in the form the model was trained on."""
-    if not isinstance(text, str):
-        raise TypeError(f"what is said must be a string, got {text!r}")
     return f"<|im_start|>{role}\n{text}{END}\n"
 
 
@@ -329,9 +381,10 @@ class Chat:
     """A conversation. What has been said stays in the caches: each turn reads only what is new."""
 
     def __init__(self, model, system=SYSTEM, n_max=2048):
-        model._fits(count("n_max", n_max, 1))
+        n_max = given.count("n_max", n_max, 1, most=known(model).config.n_max)
         self.model, self.n_max, self.caches = model, n_max, model.new_caches(n_max)
-        self.ids = list(model.tokenizer.encode(chat_text("system", system)))    # all that has been said
+        system = chat_text("system", given.text("system", system))
+        self.ids = list(model.tokenizer.encode(system))     # all that has been said
         self._answering = None
 
     @property
@@ -345,15 +398,15 @@ class Chat:
         `"".join(chat.say(text))` is all of it. Nothing has been said until its first piece is asked for.
         Raises ValueError when there is no room left for it and for the answer; nothing has then been said.
         """
+        text, settings, rng = given.text("text", text), settings_of(temperature, top_k, top_p), drawer(rng)
         if self._answering:
             self._answering.close()                         # an answer nobody heard out ends here
         new = list(self.model.tokenizer.encode(chat_text("user", text) + "<|im_start|>assistant\n"))
-        needed = len(self.ids) + len(new) + count("n_new", n_new)
+        needed = len(self.ids) + len(new) + given.count("n_new", n_new)
         if needed > self.n_max:
             raise ValueError(f"this conversation holds {self.n_max} tokens; with the answer it would be "
                              f"{needed}: begin a new one, or one with a larger n_max")
-        rng = np.random.default_rng(0) if rng is None else rng
-        self._answering = self._answer(new, n_new, settings_of(temperature, top_k, top_p), rng)
+        self._answering = self._answer(new, n_new, settings, rng)
         return self._answering
 
     def _answer(self, new, n_new, settings, rng):
@@ -372,7 +425,7 @@ def load(folder=None):
     """The model in `folder`, by default the one that `python3 course.py model` fetches.
 
     Raises FileNotFoundError when it is not there, ValueError when it is damaged, ModuleNotFoundError without
-    the package tokenizers; each in one sentence that says what to do.
+    the package tokenizers; each in one sentence that says what to do.  TypeError when `folder` is no path.
     """
-    folder = Path(folder or default_folder())
+    folder = as_folder(folder)
     return SmolLM2(open_weights(folder), open_tokenizer(folder), Functions())

@@ -6,6 +6,7 @@ own; nothing is lost: every string comes back as it was.  Sennrich et al. 2016; 
 
 import numpy as np
 
+from helpers import arrays as given
 from helpers.smollm2.weights import HOW, TOKENIZER, damaged
 
 
@@ -25,28 +26,31 @@ class Tokenizer:
         """The ids of a text, (n,) int64. No token is put in front.  Raises TypeError for anything but str,
         ValueError for half a character (a lone surrogate).
         """
-        if not isinstance(text, str):
-            raise TypeError(f"text must be a string, got {text!r}")
         try:
-            text.encode()
+            given.text("text", text).encode()
         except UnicodeEncodeError as err:
             raise ValueError(f"text must hold whole characters, got {text[err.start]!r} "
                              f"at {err.start}, half of one") from None
         return np.array(self._tokenizer.encode(text, add_special_tokens=False).ids, dtype=np.int64)
 
     def decode(self, ids):
-        """The text of some ids, marks included. Bytes that are no whole character become "\\ufffd"."""
-        return self._tokenizer.decode([int(i) for i in ids], skip_special_tokens=False)
+        """The text of some ids, marks included. Bytes that are no whole character become "\\ufffd".
+
+        Raises TypeError for what is no list of whole numbers, ValueError for an id that is no token's.
+        """
+        ids = [given.count("every id in ids", i, most=len(self) - 1) for i in given.listed("ids", ids, "ids")]
+        return self._tokenizer.decode(ids, skip_special_tokens=False)
 
     def tokens(self, ids):
         """The text of each id on its own, a list of str."""
-        return [self.decode([i]) for i in ids]
+        return [self.decode([i]) for i in given.listed("ids", ids, "ids")]
 
     def id_of(self, mark):
         """The id of a mark such as "<|im_end|>".  Raises ValueError when it is not one token."""
-        found = self._tokenizer.token_to_id(mark)
+        found = self._tokenizer.token_to_id(given.text("mark", mark))
         if found is None:
-            raise ValueError(f"{mark!r} is no single token of this model")
+            raise ValueError(f"mark must be a single token, such as <|im_end|>; {mark!r} is no single token "
+                             "of this model")
         return found
 
     def stream(self, ids):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from helpers.arrays import came
+from helpers import arrays as given
 
 INDEX, TOKENIZER = "index.json", "tokenizer.json"
 HOW = "python3 course.py model"
@@ -52,11 +52,7 @@ def default_folder():
 
 def as_folder(folder=None):
     """The folder as a Path, the default one for None; TypeError for what is no path."""
-    if folder is None:
-        return default_folder()
-    if not isinstance(folder, (str, os.PathLike)):
-        raise TypeError(f"folder must be a path, or None for the default one; got {came(folder)}")
-    return Path(folder)
+    return default_folder() if folder is None else given.path("folder", folder)
 
 
 @dataclass(frozen=True)
