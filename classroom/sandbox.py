@@ -5,11 +5,9 @@ by that of `helpers.checks.submission`, started here, in a folder that is thrown
 """
 
 import compileall
-import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +18,7 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 
 from helpers.checks import wire
+from helpers.checks.family import APART, end
 from helpers.checks.submission import place
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,9 +42,9 @@ class Sandbox:
     def judge(self, notebooks, names, limit=LIMIT):
         """({name: verdict}, sentences about the submission). Verdicts: `helpers.checks.submission`."""
         verdicts, remarks, left = {}, [], list(names)
-        touched, end = False, time.monotonic() + limit
+        touched, until = False, time.monotonic() + limit
         while left and not self.closed:
-            seconds = max(end - time.monotonic(), 0)
+            seconds = max(until - time.monotonic(), 0)
             answers, ended, changed = self.one_process(notebooks, left[:1] if touched else left, seconds)
             if changed and not touched:  # again, each exercise with a copy that no other has touched
                 touched, verdicts, left = True, {}, list(names)
@@ -63,7 +62,8 @@ class Sandbox:
                     left.remove(answer["name"])
             if left and (ended or len(left) == before):
                 lost = left[:1] if answers else left      # without an answer it did not get to the first
-                why = f"not done after {limit} s" if time.monotonic() >= end else ended or "its process ended"
+                late = time.monotonic() >= until
+                why = f"not done after {limit} s" if late else ended or "its process ended"
                 verdicts |= {name: unfinished(name, why) for name in lost}
                 left = left[len(lost):]
         return verdicts, list(dict.fromkeys(remarks))
@@ -84,11 +84,6 @@ class Sandbox:
     def run(self, folder, job, limit):
         message = BytesIO()
         wire.send(message, job)
-        apart = (
-            {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP | subprocess.CREATE_NO_WINDOW}
-            if sys.platform == "win32"
-            else {"start_new_session": True}
-        )
         with self.lock:
             if self.closed:
                 return b"", "stopped"
@@ -99,17 +94,17 @@ class Sandbox:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                **apart,
+                **APART,
             )
             self.running.add(child)
         try:
             out, _ = child.communicate(message.getvalue(), timeout=limit)
             return out, f"its process ended ({child.returncode})" if child.returncode else ""
         except subprocess.TimeoutExpired:
-            kill(child)
+            end(child)
             return child.communicate()[0], "not done in time"
         finally:
-            kill(child)
+            end(child)
             with self.lock:
                 self.running.discard(child)
 
@@ -117,15 +112,7 @@ class Sandbox:
         with self.lock:
             self.closed = True
             for child in self.running:
-                kill(child)
-
-
-def kill(child):
-    """End it and what it has started in its session."""
-    with contextlib.suppress(OSError):
-        if sys.platform != "win32" and child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-    child.kill()
+                end(child)
 
 
 def surroundings(folder, model):

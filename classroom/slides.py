@@ -49,6 +49,7 @@ STYLE = """<style>
 .reveal pre, .reveal code { font-size: var(--jp-code-font-size); line-height: 1.25 }
 .reveal pre { width: 100%; box-shadow: none; margin: 0; max-height: none; overflow: visible }
 .reveal p code, .reveal li code { font-size: 0.9em }
+.reveal .jp-OutputArea pre { font-size: calc(0.9 * var(--jp-code-font-size)) }
 .reveal blockquote { width: auto; margin: 0 0 0.5em; box-shadow: none }
 .jp-InputArea, .jp-InputArea-editor, .jp-OutputArea { overflow: visible }
 </style>"""

@@ -3,9 +3,12 @@
 import csv
 import html
 import json
+import os
+import time
 from pathlib import Path
 
 import made_up_class
+import psutil
 import pytest
 
 from classroom import grade, page, submissions
@@ -175,3 +178,26 @@ def test_a_submission_that_never_ends_does_not_hold_up_the_class():
     verdicts, _ = Sandbox().judge([notebook], notebook["names"], limit=3)
     assert set(verdicts) == set(notebook["names"])
     assert {verdict["says"] for verdict in verdicts.values()} == {"not done after 3 s"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such program")
+def test_what_a_submission_starts_ends_with_it():
+    seconds = f"{os.getpid()}.25"                   # nobody else sleeps so long
+    starts = f"""
+        import subprocess
+        class Default:
+            def __reduce__(self):                   # runs where the function arrives
+                return subprocess.Popen, (["sleep", "{seconds}"],)
+        def scores(Q, K, default=Default()):
+            return Q @ K.T
+        """
+    cells = submissions.code_cells(json.dumps(made_up_class.notebook_with({"scores": starts})))
+    notebook = submissions.sorted_out(made_up_class.FILE, cells, COURSE)
+    verdicts, _ = Sandbox().judge([notebook], ["scores"])
+    assert verdicts["scores"]["state"] in ("passed", "unusable", "wrong")
+    time.sleep(0.2)
+    left = [process for process in psutil.process_iter(["cmdline"])
+            if seconds in (process.info["cmdline"] or ())]
+    for process in left:
+        process.kill()
+    assert left == []

@@ -36,7 +36,7 @@ IF_THERE = {"torch", "transformers"}
 # What is imported and not a line of requirements.txt or pyproject.toml, with the line that brings it.
 BROUGHT_BY = {
     "IPython": "jupyterlab", "nbformat": "jupyterlab", "nbclient": "nbval", "traitlets": "jupyterlab",
-    "packaging": "pytest", "jupyter_core": "jupyterlab", "yaml": "jupyterlab",
+    "packaging": "pytest", "jupyter_core": "jupyterlab", "yaml": "jupyterlab", "tornado": "jupyterlab",
 }
 
 
