@@ -2,8 +2,8 @@
 
 Every function of the course takes arrays or plain lists. `array` turns either into an array, counts its axes
 and looks for NaN and infinity; `shaped` knows their sizes too, `same_size` compares two arrays; `count`,
-`number`, `flag`, `text`, `path`, `one_of` and `position` are for single values, `words`, `records`, `pairs` and
-`named` for several. All name the argument, what was expected and what came.
+`number`, `flag`, `text`, `path`, `one_of` and `position` are for single values, `words`, `records`, `pairs`
+and `named` for several. All name the argument, what was expected and what came.
 """
 
 import math
