@@ -1,8 +1,12 @@
-"""Without the language model, the notebooks that run it are skipped, and it is said why; in CI they run."""
+"""Without the language model, the notebooks that run it are skipped, and it is said why; in CI they run.
+
+nbval writes out every message for a log that nobody reads, pictures and all; here it no longer does.
+"""
 
 import os
 from pathlib import Path
 
+import nbval.kernel
 import pytest
 
 from helpers.smollm2 import is_fetched
@@ -10,6 +14,8 @@ from helpers.smollm2.weights import HOW
 
 ROOT = Path(__file__).resolve().parent
 NEED_THE_MODEL = [ROOT / folder / "10_a_real_language_model.ipynb" for folder in ("notebooks", "solutions")]
+
+nbval.kernel.pformat = lambda message: message      # the log itself makes it a text, when it is read
 
 
 def pytest_collection_modifyitems(items):

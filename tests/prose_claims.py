@@ -577,7 +577,7 @@ of("10", "layers-after", {
 })
 of("10", "measure", {
     "the 270 heads": lambda: heads_of_smollm2() == 270,
-    "30 tokens drawn at random": "integers(100, c.n_vocab, 30)",
+    "24 tokens drawn at random": "integers(100, c.n_vocab, 24)",
 })
 of("10", "measure-maps", {"A few heads do each of three jobs": BEST_OF_SMOLLM2})
 of("10", "measure-copy", {"16.0, with its peak at distance 1, and 18.6": BEST_OF_SMOLLM2,
