@@ -36,8 +36,9 @@ from helpers.smollm2.tokenizer import Tokenizer
 ROOT = Path(__file__).resolve().parents[1]
 MODULES = ["smollm2.fetch", "smollm2.functions", "smollm2.measure", "smollm2.model", "smollm2.tokenizer",
            "smollm2.weights", "exercise_notebooks", "notebook_store", "published_models", "blas", "tiles",
-           "checks", "checks.judge", "checks.notebooks"]
+           "checks", "checks.notebooks"]
 FUNCTIONS = {name: function for module in MODULES for name, function in public(module).items()}
+FUNCTIONS["checks.judge.run"] = run                         # all else there is of the engine
 
 # What these get has been looked at by the functions that call them, or is what the course has made itself.
 PARTS = """
@@ -54,8 +55,6 @@ notebook_store: strip
 blas: openblas OneThreadAProduct
 tiles: attend_tile attend_in_tiles
 checks: verdict_on progress exercise_named newer_cell functions_in no_such_exercise
-checks.judge: snapshot with_more judge weigh told weighed unusable not_written remarks_on choose blame
-    course_in_place_of
 checks.notebooks: my_functions running_functions functions_of parsed is_written
 """
 RECORDS = """
