@@ -12,7 +12,17 @@ from nbgrader import utils
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from classroom import submissions
+from classroom.handout import without_solutions
 from classroom.sandbox import ROOT, Sandbox
+
+
+class Handout(NbGraderPreprocessor):
+    """What is said of solutions/ is left out, as `course.py handout` does."""
+
+    def preprocess(self, nb, resources):
+        for cell in nb.cells:
+            cell.source = without_solutions(cell.source)
+        return nb, resources
 
 
 class Marks(NbGraderPreprocessor):
