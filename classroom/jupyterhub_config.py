@@ -1,6 +1,7 @@
 """JupyterHub for one room: everybody in it opens the course in a browser, all on this machine.
 
-    pip install jupyterhub -r requirements.txt && npm install -g configurable-http-proxy
+    pip install jupyterhub -r requirements.txt -e ".[model]" && npm install -g configurable-http-proxy
+    python3 course.py model
     jupyterhub -f classroom/jupyterhub_config.py
 
 Learners open http://THIS-MACHINE:8000, choose a name, and type the password below. Each gets a copy of the

@@ -12,10 +12,14 @@ import pytest
 import room
 
 from classroom import submissions
+from helpers.smollm2 import is_fetched
+from helpers.smollm2.weights import HOW, default_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ["anna", "ben", "carla", "dan", "eva"]
 VALUES = (ROOT / "classroom" / "kubernetes" / "values.yaml").read_text(encoding="utf-8")
+GUIDE = (ROOT / "classroom" / "README.md").read_text(encoding="utf-8")
+MODEL = default_folder()
 PROMISED = int(re.search(r"guarantee: (\d+)M ", VALUES)[1])          # MiB
 
 pytestmark = pytest.mark.skipif(
@@ -23,11 +27,13 @@ pytestmark = pytest.mark.skipif(
     reason="JupyterHub is not installed: COURSE_CLASSROOM names an environment with it (.ci/run makes one)",
 )
 
+only_linux = pytest.mark.skipif(not psutil.LINUX, reason="only Linux says what of the memory is shared")
+
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hub")
-    running = room.Room(folder / "room", folder / "shared model")
+    running = room.Room(folder / "room", MODEL)
     yield running
     if running.hub.poll() is None:
         running.close()
@@ -60,14 +66,15 @@ def test_all_have_the_same_model_and_the_helpers_that_they_read(hub, learners):
         kernels = [process for process in learner.processes() if "ipykernel_launcher" in process.cmdline()]
         assert kernels
         for kernel in kernels:
-            assert kernel.environ()["COURSE_MODEL"] == str(hub.folder.parent / "shared model")
+            assert kernel.environ()["COURSE_MODEL"] == str(MODEL)
             assert kernel.environ()["PYTHONPATH"] == str(hub.folder / learner.name)
 
 
-@pytest.mark.skipif(not psutil.LINUX, reason="only Linux says what of the memory is shared")
-def test_a_learner_takes_less_memory_than_the_guide_promises_each(learners):
-    sizes = [learner.memory() for learner in learners]
-    assert 100 < min(sizes) and max(sizes) < PROMISED
+@only_linux
+def test_a_learner_takes_the_memory_that_the_guide_says(learners):
+    said = int(re.search(r"\| notebook 00 \| (\d+) \|", GUIDE)[1])
+    for learner in learners:
+        assert abs(learner.memory() / said - 1) < 0.25
 
 
 def test_nobody_comes_in_without_the_password_or_into_anothers_server(hub, learners):
@@ -93,6 +100,17 @@ def test_what_a_learner_wrote_is_there_the_next_time(hub, learners):
     again = room.Learner(hub, "anna")
     again.come()
     assert again.ask("GET", "/user/anna/api/contents/notebooks/mine.txt")["content"] == "mine"
+
+
+@only_linux
+@pytest.mark.skipif(not is_fetched(), reason=f"needs the language model, fetched once with {HOW}")
+def test_with_the_language_model_too_it_is_less_than_each_is_promised(learners):
+    others = learners[1:]
+    printed = room.at_once(others, lambda learner: learner.run(room.notebook("10")))
+    said = int(re.search(r"\| notebooks 00 and 10, without the model's weights \| (\d+) \|", GUIDE)[1])
+    for learner, text in zip(others, printed, strict=True):
+        assert "tokens" in text
+        assert abs(learner.memory(MODEL) / said - 1) < 0.25 and learner.memory(MODEL) < PROMISED
 
 
 def test_ctrl_c_ends_the_hub_and_all_that_it_has_started(hub, learners):
