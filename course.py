@@ -7,7 +7,7 @@
     python3 course.py bench         time it against others, side by side [--only NAME] [--quick]
     python3 course.py model         fetch the language model of notebook 10, once     [--check]
     python3 course.py handout OUT   for those who teach: write what a learner gets into the folder OUT
-    python3 course.py grade FOLDER  for those who teach: grade a folder of submissions     [--at-once N]
+    python3 course.py grade FOLDER  for those who teach: grade a folder of submissions     [--only 03]
     python3 course.py slides        for those who teach: every notebook as slides     [FOLDER]
 
 Where this Python already has the packages (JupyterHub, Binder, Colab, a container, an environment of your

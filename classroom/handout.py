@@ -10,7 +10,8 @@ import re
 import shutil
 import sys
 
-from classroom.sandbox import ROOT, typed
+from classroom.command import refused, typed
+from classroom.sandbox import ROOT
 from helpers.exercise_notebooks import FINGERPRINT, Refused, fingerprint, fresh_exercises, text_of
 
 PARTS = ("notebooks", "helpers", "bench", "docs", "binder", ".jupyter", "course.py", "conftest.py",
@@ -26,7 +27,9 @@ CLAUSES = (  # what the texts say of solutions/, as regular expressions, and wha
 
 def handout(out, root=ROOT):
     """Write the handout into the folder `out`; gives its files. Raises Refused when that is not empty."""
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+    if out.is_file():
+        raise Refused(f"{out} is a file: name a folder that does not exist yet")
+    if out.exists() and any(out.iterdir()):
         raise Refused(f"{out} is there and not empty: name a folder that does not exist yet")
     if out.resolve().is_relative_to(root.resolve()):
         raise Refused(f"{out} lies in the course itself: name a folder outside of it")
@@ -75,6 +78,9 @@ def main(arguments=None):
         files = handout(options.out)
     except Refused as err:
         print(f"{err}. Nothing was written.", file=sys.stderr)
+        return 1
+    except OSError as err:
+        print(f"{refused(options.out, err)}. No handout is there, or no whole one.", file=sys.stderr)
         return 1
     size = sum(path.stat().st_size for path in files) / 1e6
     print(f"{options.out}: {len(files)} files, {size:.1f} MB, no solutions. Zip it, share it, or make it a "

@@ -26,11 +26,6 @@ LIMIT = 300  # seconds for one submission
 PASSED_ON = ("PATH", "SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL")
 
 
-def typed(path):
-    """The whole path of one that was typed, which begins where `course.py` was called."""
-    return Path(os.environ.get("COURSE_FROM", "."), path).resolve()
-
-
 class Sandbox:
     """Judges submissions; `close` ends what is still running."""
 

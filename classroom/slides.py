@@ -17,7 +17,8 @@ from pathlib import Path
 
 import nbformat
 
-from classroom.sandbox import ROOT, typed
+from classroom.command import refused, typed
+from classroom.sandbox import ROOT
 from helpers.exercise_notebooks import read
 
 PARTS = {  # npm package -> what is needed of it
@@ -221,6 +222,9 @@ def main(arguments=None):
         slides(options.out)
     except Refused as err:
         print(f"{err}.", file=sys.stderr)
+        return 1
+    except OSError as err:
+        print(f"{refused(options.out, err)}.", file=sys.stderr)
         return 1
     print(f"Open {options.out / 'index.html'} in a browser.")
     return 0

@@ -11,10 +11,9 @@ import made_up_class
 import psutil
 import pytest
 
-from classroom import grade, page, submissions
+from classroom import grade, page, results, submissions
 from classroom.guard import Guard
 from classroom.sandbox import Sandbox
-from helpers.checks.exercises import EXERCISES
 
 ROOT = Path(__file__).resolve().parents[1]
 COURSE = submissions.course(ROOT)
@@ -23,13 +22,13 @@ LEARNERS = made_up_class.LEARNERS
 
 @pytest.fixture(scope="module")
 def whole_class(tmp_path_factory):
-    """(folder, results by learner, exercises, page) of the made-up class, graded."""
+    """The Results of the made-up class, graded."""
     folder = tmp_path_factory.mktemp("class")
     made_up_class.write(folder)
     before = {path: path.read_bytes() for path in folder.rglob("*.ipynb")}
-    results, exercises, course, sentences = grade.grade(folder, say=lambda text: None)
+    graded = grade.grade(folder, say=lambda text: None)
     assert {path: path.read_bytes() for path in before} == before
-    return results, exercises, page.page(results, exercises, course, sentences)
+    return graded
 
 
 def test_there_are_thirty_and_more():
@@ -38,7 +37,7 @@ def test_there_are_thirty_and_more():
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_every_grade_is_right_whatever_the_others_do(whole_class, name):
-    graded = next(graded for graded in whole_class[0] if graded.learner == name)
+    graded = next(graded for graded in whole_class.graded if graded.learner == name)
     _, expected, words = LEARNERS[name]
     for exercise, wanted in expected.items():
         verdict = graded.verdicts[exercise]
@@ -51,108 +50,61 @@ def test_every_grade_is_right_whatever_the_others_do(whole_class, name):
         assert text.lower() in told.lower()
 
 
-def test_the_page_names_learner_exercise_and_mistake(whole_class):
-    results, exercises, text = whole_class
-    assert text.count("<section") == len(results)
-    for graded in results:
+def test_the_teachers_page_names_learner_exercise_and_mistake(whole_class):
+    text = page.for_the_teacher(whole_class)
+    assert text.count("<section") == len(LEARNERS)
+    stuck = text.partition("Exercise by exercise</h2>")[2].partition("Who has solved what</h2>")[0]
+    named = 0
+    for graded in whole_class.graded:
         assert html.escape(graded.learner) in text
         for verdict in graded.verdicts.values():
             assert html.escape(verdict["message"]) in text
-    stuck = text.partition("Where the class is stuck")[2].partition("Who has solved what")[0]
-    verdicts = [(graded.learner, v) for graded in results for v in graded.verdicts.values()]
-    wrong = [(name, verdict) for name, verdict in verdicts if verdict["state"] == "wrong"]
-    assert len(wrong) > 30
-    for name, verdict in wrong:
-        assert name in stuck and html.escape(verdict["says"]) in stuck
+            if verdict["state"] == "wrong":
+                named += 1
+                assert graded.learner in stuck and html.escape(results.in_words(verdict)[0]) in stuck
+    assert named > 20 and "<script" not in text and "http" not in text
+
+
+def test_the_page_for_the_projector_names_nobody_and_quotes_no_code(whole_class):
+    text = page.for_the_class(whole_class)
+    assert not [name for name in LEARNERS if html.escape(name) in text]
+    assert "solutions/03" not in text and "FileNotFoundError" in text      # what one of them reads in vain
+    assert "exp is taken of the scores as they are, large ones too" in text
     assert "<script" not in text and "http" not in text
 
 
-def test_the_table_has_a_row_a_learner_and_points(whole_class):
-    results, exercises, _ = whole_class
-    rows = list(csv.DictReader(grade.as_csv(results, exercises, COURSE).splitlines()))
+def test_on_top_stand_the_mistakes_that_most_have_made(whole_class):
+    mistakes = [names for e in whole_class.exercises for _, names in whole_class.mistakes(e)]
+    text = page.for_the_teacher(whole_class)
+    top = text.partition("The commonest mistakes")[2].partition("Exercise by exercise")[0]
+    counts = [int(part.split(" ")[0]) for part in top.split("<li><b>")[1:]]
+    assert counts == sorted(map(len, mistakes), reverse=True)[:page.TOP]
+
+
+def test_the_table_has_what_can_be_had_and_a_row_a_learner_with_points(whole_class):
+    rows = list(csv.DictReader(results.as_csv(whole_class).splitlines()))
     by_name = {row["learner"]: row for row in rows}
-    assert len(rows) == len(LEARNERS)
+    assert len(rows) == len(LEARNERS) + 1 and rows[0]["learner"] == results.POSSIBLE
+    assert rows[0]["points"] == "12" and rows[0]["3.1 scores"] == "1" and rows[0]["3.3 softmax"] == "2"
     assert by_name["right-1"]["points"] == by_name["right-1"]["of"] == "12"
     assert by_name["unfinished"]["points"] == "2" and by_name["unfinished"]["3.1 scores"] == "1"
     assert by_name["endless-function"]["3.3 softmax: what"].startswith("wrong: The function does not come")
 
 
-# How submissions are found
+def test_what_each_gets_back_is_their_own(whole_class):
+    graded = next(graded for graded in whole_class.graded if graded.learner == "own-check")
+    text = page.for_a_learner(whole_class, graded)
+    assert html.escape(graded.verdicts["softmax"]["message"]) in text and "own-check" in text
+    assert not [name for name in LEARNERS if name != "own-check" and f"{name}:" in text]
+
+
+# In the process that judges
 
 
 def put(folder, name, text):
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-
-
-RIGHT = LEARNERS["right-0"][0]
-EMPTY = LEARNERS["untouched"][0]
-
-
-def test_folders_files_and_whole_courses_are_all_found(tmp_path):
-    to_read = (ROOT / "notebooks" / made_up_class.FILE).read_text(encoding="utf-8")
-    put(tmp_path, "anna/03_single_head_attention.ipynb", RIGHT)
-    put(tmp_path, f"ben/course/exercises/{made_up_class.FILE}", RIGHT)
-    put(tmp_path, f"ben/course/notebooks/{made_up_class.FILE}", to_read)
-    put(tmp_path, f"ben/course/exercises/.ipynb_checkpoints/{made_up_class.FILE}", EMPTY)
-    put(tmp_path, "carla_03_single_head_attention.ipynb", RIGHT)
-    put(tmp_path, "dan.ipynb", RIGHT)                                           # no telling name
-    put(tmp_path, f"eva/{made_up_class.FILE}", to_read)                         # the wrong one
-    put(tmp_path, "finn/note.txt", "I am ill")
-    put(tmp_path, "grades.csv", "learner")
-    put(tmp_path, "gina.zip", "PK")
-    put(tmp_path, f"{submissions.KEPT}/anna/03_single_head_attention.ipynb", EMPTY)
-    found, others = submissions.read_folder(tmp_path, COURSE)
-    assert [s.learner for s in found] == ["anna", "ben", "carla", "dan", "eva", "finn"]
-    assert [len(s.notebooks) for s in found] == [1, 1, 1, 1, 0, 0]
-    assert all(s.numbers == {"03"} for s in found[:4])
-    assert "a notebook to read" in found[4].remarks[0] and "holds no notebook" in found[5].remarks[0]
-    assert len(others) == 1 and "gina.zip" in others[0]
-
-
-def test_a_cell_copied_out_of_the_notebook_to_read_is_no_fault():
-    cells = submissions.code_cells(RIGHT) + [["", next(iter(COURSE.to_read))]]
-    assert submissions.sorted_out(made_up_class.FILE, cells, COURSE)
-
-
-def test_points_are_those_of_all_exercises():
-    assert set(COURSE.points) == {exercise.name for exercise in EXERCISES}
-
-
-DAMAGED = ["{}", "[]", "null", '{"cells": 3}', '{"cells": [3]}', '{"cells": [{}]}', "\0", ""]
-
-
-@pytest.mark.parametrize("text", DAMAGED)
-def test_a_damaged_notebook_is_a_sentence(tmp_path, text):
-    put(tmp_path, f"anna/{made_up_class.FILE}", text)
-    (found,), _ = submissions.read_folder(tmp_path, COURSE)
-    assert not found.notebooks and "could not be read" in found.remarks[0]
-
-
-def test_a_folder_without_submissions_is_refused(tmp_path, capsys):
-    assert grade.main([str(tmp_path)]) == 1 and "There are no notebooks" in capsys.readouterr().err
-    assert grade.main([str(tmp_path / "none")]) == 1 and "is no folder" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-# What is written
-
-
-def test_grades_of_before_are_kept_and_a_formula_is_text(tmp_path):
-    grade.save(tmp_path / "grades.csv", "old")
-    grade.save(tmp_path / "grades.csv", "new")
-    assert (tmp_path / "grades.csv.before").read_text("utf-8") == "old"
-    assert grade.harmless("=1+1") == "'=1+1" and grade.harmless(3) == 3 and grade.harmless("anna") == "anna"
-
-
-def test_the_page_escapes_what_comes_from_submissions():
-    verdict = {"name": "scores", "state": "wrong", "says": "<b>", "message": "<script>", "remarks": ["<i>"]}
-    graded = grade.Graded("<anna>", {"scores": verdict}, ["<u>"])
-    exercises = [exercise for exercise in EXERCISES if exercise.name == "scores"]
-    text = page.page([graded], exercises, COURSE, ["<s>"])
-    for tag in ("<b>", "<script>", "<i>", "<u>", "<s>", "<anna>"):
-        assert tag not in text and html.escape(tag) in text
 
 
 def test_what_changes_meanwhile_is_kept_and_left_alone(tmp_path):
