@@ -388,7 +388,7 @@ def flops_of_three_projections(n, d_model, n_heads):
 
 @wrong("attention_flops", "int32_if_given", says="32 bits")
 def flops_as_they_come(n, d_model, n_heads):
-    return 8 * n * d_model * d_model + 4 * n * n * d_model
+    return n * d_model * d_model * 8 + n * n * d_model * 4      # 8 * n would be int64 with NumPy 1
 
 
 @wrong("attention_flops", "macs", "times_h", says="Two things")
