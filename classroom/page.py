@@ -28,11 +28,13 @@ ul.plain { list-style: none; padding: 0 }
 table { border-collapse: collapse }
 th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: left }
 td, th { vertical-align: top } th { background: var(--soft) } td.number { text-align: right }
-th.number { text-align: center; line-height: 1.1 } th small { font-weight: normal; white-space: nowrap }
-.wide { overflow-x: auto } .marks td, .marks th { padding: 3px 5px } td.mark { text-align: center }
+th.number { text-align: center; line-height: 1.1 } th small { font-weight: normal }
+.stand { width: 100% } .stand th:last-child { width: 50% } .stand th:first-child { min-width: 7em }
+.wide { overflow-x: auto } .marks { font-size: 0.85em } .marks td, .marks th { padding: 3px 4px }
+td.mark { text-align: center }
 .marks td.mark { padding: 0 }
-td.mark a { display: block; padding: 3px 5px; color: inherit; text-decoration: none }
-.marks th:first-child { position: sticky; left: 0; max-width: 16em; overflow-wrap: anywhere }
+td.mark a { display: block; padding: 3px; color: inherit; text-decoration: none }
+.marks th:first-child { position: sticky; left: 0; min-width: 11em; max-width: 16em; overflow-wrap: anywhere }
 .bar { display: flex; width: 6em; height: 1.1em; border: 1px solid var(--line); margin-top: 0.15em }
 .key { padding: 0 0.5em; border: 1px solid var(--line); white-space: nowrap }
 .solved { background: var(--solved) } .stuck { background: var(--stuck) }
@@ -146,12 +148,12 @@ def stuck(results, mistakes, named):
             told += f"<details><summary>{len(items) - SHOWN} more</summary><ul{look}>{rest}</ul></details>"
         numbers = "".join(f'<td class="number">{counts[name]}</td>' for name in kinds)
         rows.append(
-            f"<tr><th>{exercise.number} {exercise.name}</th>"
+            f"<tr><th>{exercise.number} {exercise.name.replace('_', '_<wbr>')}</th>"
             f'<td><div class="bar" aria-hidden="true">{bar}</div></td>{numbers}<td>{told}</td></tr>'
         )
     heads = "".join(f'<th class="number">{MARKS[name]}<br><small>{name}</small></th>' for name in kinds)
     head = f"<tr><th>exercise</th><th></th>{heads}<th>on what</th></tr>"
-    return scrolling("Exercise by exercise", f"<table>{head}{''.join(rows)}</table>")
+    return scrolling("Exercise by exercise", f'<table class="stand">{head}{"".join(rows)}</table>')
 
 
 def overview(results):
