@@ -73,8 +73,8 @@ require(["parts/reveal.js/dist/reveal.js"], function (Reveal) {
     }
     Reveal.configure({center: false, margin: 0.03});
     Reveal.on("slidechanged", fit);
-    Reveal.on("ready", () => MathJax.Hub.Queue(fit));
-    if (Reveal.isReady && Reveal.isReady()) MathJax.Hub.Queue(fit);
+    Reveal.on("ready", () => MathJax.Hub.Register.StartupHook("End", fit));
+    if (Reveal.isReady && Reveal.isReady()) MathJax.Hub.Register.StartupHook("End", fit);
 });
 </script>"""
 

@@ -57,7 +57,7 @@ def show(page, folder, notebook, name):
     page.wait_for_selector(".reveal.ready")
     page.evaluate("""() => new Promise(done => require(['parts/reveal.js/dist/reveal.js'], Reveal => {
         window.Reveal = Reveal;
-        MathJax.Hub.Queue(done);
+        MathJax.Hub.Register.StartupHook("End", done);
     }))""")
 
 
@@ -84,6 +84,7 @@ def test_every_slide_is_whole_on_the_screen(offline, folder, path):
     show(offline, folder, notebook, path.stem)
     found = offline.evaluate(LOOK)
     assert len(found) > 20 and list(faults(found)) == []
+    offline.evaluate("new Promise(done => MathJax.Hub.Queue(done))")       # each slide sets its own anew
     formulas = any("$" in cell.source for cell in notebook.cells if cell.cell_type == "markdown")
     assert (offline.locator(".mjx-chtml").count() > 0) == formulas
     assert offline.locator(".mjx-merror, .MathJax_Error").count() == 0
