@@ -16,11 +16,12 @@ from datetime import datetime
 from pathlib import Path
 
 from classroom import page, results, submissions
+from classroom.class_folder import EARLIER, FEEDBACK, KEPT, read_folder
 from classroom.command import reason, typed
 from classroom.guard import Guard
 from classroom.results import Graded, Results
 from classroom.sandbox import ROOT, Sandbox
-from classroom.submissions import EARLIER, FEEDBACK, KEPT, NUMBERS, Refused
+from classroom.submissions import NUMBERS, Refused
 from helpers.checks.report import print_safely
 from helpers.exercise_notebooks import write_text
 
@@ -43,7 +44,7 @@ def grade(folder, root=ROOT, at_once=None, only=(), say=print_safely):
     Raises Refused, and OSError where something cannot be read.
     """
     course = submissions.course(root)
-    handed_in, sentences = submissions.read_folder(folder, course)
+    handed_in, sentences = read_folder(folder, course)
     exercises = submissions.asked(handed_in, only)
     parts = [root / name for name in GUARDED if (root / name).exists()]
     guards = [Guard(root, parts), Guard(folder, [folder])]

@@ -91,7 +91,7 @@ def opened(file, depth=1):
         with archive(file) as packed:
             entries = [entry for entry in packed.infolist() if not entry.is_dir()]
     except ValueError as err:
-        return [File(file.parts, trouble=str(err))]
+        return [File(file.parts, trouble=str(err).removeprefix("it "))]
     except Exception:
         return [File(file.parts, trouble="is damaged, or no zip")]
     found, together = [], 0

@@ -50,8 +50,8 @@ def clean(name):
 
 
 def copy_number(name):
-    """Which copy it is by its name without extension: 2 of "… (2)" and of "…-2", otherwise 0."""
-    found = re.search(r"(?:\((\d+)\)|-(?:copy)?(\d+))$", name, re.IGNORECASE)
+    """Which hand-in it is by its name without extension: 2 of "… (2)" and of "…-2", otherwise 0."""
+    found = re.search(r"(?:\((\d+)\)|-(\d+))$", name)
     return int(found[1] or found[2]) if found else 0
 
 

@@ -7,7 +7,7 @@ Everything that comes from a submission is escaped.
 
 import html
 
-from classroom.results import commonest_first, kind
+from classroom.results import commonest_first, in_one_line, kind
 
 MARKS = {"solved": "✓", "stuck": "✗", "not written": "○", "not handed in": "–", "not judged": "?"}
 SHOWN = 3  # mistakes of an exercise that are seen at once
@@ -196,9 +196,10 @@ def one(results, graded, anchor):
     for exercise in results.exercises:
         verdict = graded.verdicts[exercise.name]
         which = kind(verdict)
+        state = in_one_line(verdict) if which == "solved" else verdict["state"]
         blocks.append(
             f'<details id="{anchor}-{exercise.name}"{" open" * (which == "stuck")}><summary>'
-            f"{MARKS[which]} {exercise.number} {exercise.name}: {text(verdict['state'])}</summary>"
+            f"{MARKS[which]} {exercise.number} {exercise.name}: {text(state)}</summary>"
             f"<pre>{text(chr(10).join([verdict['message'], *verdict['remarks']]))}</pre></details>"
         )
     points, possible = results.points(graded)

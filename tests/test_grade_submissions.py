@@ -8,7 +8,7 @@ from pathlib import Path
 import made_up_class
 import pytest
 
-from classroom import handed_in, names, submissions
+from classroom import class_folder, handed_in, names, submissions
 from classroom.handout import handout
 from helpers.checks.exercises import EXERCISES
 
@@ -40,7 +40,7 @@ def packed(**files):
 
 def read(folder):
     """({learner: Submission}, sentences)."""
-    found, sentences = submissions.read_folder(folder, COURSE)
+    found, sentences = class_folder.read_folder(folder, COURSE)
     assert [s.learner for s in found] == sorted((s.learner for s in found), key=str.lower)
     return {submission.learner: submission for submission in found}, sentences
 
@@ -160,7 +160,7 @@ def test_one_learner_in_two_assignments_is_one(tmp_path):
 def test_the_newest_of_two_notebooks_is_told_by_its_name_before_its_time():
     notebooks = [{"file": f"a ({n}).ipynb", "when": when} for n, when in ((2, 1.0), (1, 9.0))]
     notebooks.append({"file": "a.ipynb", "when": 99.0})
-    assert [n["file"] for n in sorted(notebooks, key=submissions.newest_last)] == [
+    assert [n["file"] for n in sorted(notebooks, key=class_folder.newest_last)] == [
         "a.ipynb", "a (1).ipynb", "a (2).ipynb"]
 
 
@@ -272,12 +272,12 @@ def test_a_folder_without_notebooks_is_refused_and_says_what_is_there(tmp_path):
 
 def test_a_notebook_counts_when_somebody_has_begun_it(tmp_path):
     handout(tmp_path / "ben")                                # all of the course, nothing written
-    found, _ = submissions.read_folder(tmp_path, COURSE)
+    found, _ = class_folder.read_folder(tmp_path, COURSE)
     assert len(found[0].notebooks) == 10 and not found[0].remarks
     with pytest.raises(submissions.Refused, match="No exercise is begun .* --only 01"):
         submissions.asked(found)
     put(tmp_path, f"anna/{FILE}", OTHER)
-    found, _ = submissions.read_folder(tmp_path, COURSE)
+    found, _ = class_folder.read_folder(tmp_path, COURSE)
     assert {exercise.notebook for exercise in submissions.asked(found)} == {"03"}
     assert {exercise.notebook for exercise in submissions.asked(found, ["02", "09"])} == {"02", "09"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import made_up_class
 import pytest
 
-from classroom import grade, handout, page, results, sandbox, slides, submissions
+from classroom import class_folder, grade, handout, page, results, sandbox, slides, submissions
 from classroom.results import Graded, Results
 from helpers.checks.exercises import BY_NAME, EXERCISES
 
@@ -184,7 +184,7 @@ def test_the_check_says_that_the_model_is_missing_in_the_words_that_are_looked_f
     notebook = submissions.sorted_out("10.ipynb", submissions.code_cells(tenth), COURSE)
     judge = sandbox.Sandbox(ROOT)
     judge.model = str(tmp_path / "nowhere")
-    submission = submissions.Submission("anna", [notebook])
+    submission = class_folder.Submission("anna", [notebook])
     graded, _ = grade.one(judge, submission, [BY_NAME["my_model"]])
     assert graded.verdicts["my_model"]["state"] == "not judged", graded.verdicts["my_model"]["message"]
 
@@ -254,6 +254,12 @@ def test_two_mistakes_together_count_as_two():
     first, second = BY_NAME["softmax"].mistakes[:2]
     both = verdict("softmax", "wrong", "Two things …", [first.name, second.name])
     assert results.in_words(both) == [first.what, second.what]
+
+
+def test_why_an_answer_counts_though_it_fails_by_another_is_said():
+    whole = class_of(anna=[verdict("softmax", says="right, once <scores> is"), verdict("scores", "wrong")])
+    text = page.for_a_learner(whole, whole.graded[0])
+    assert "softmax: passed: right, once &lt;scores&gt; is" in text and "scores: wrong<" in text
 
 
 def test_not_written_and_not_handed_in_have_signs_of_their_own():

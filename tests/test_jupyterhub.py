@@ -11,7 +11,7 @@ import psutil
 import pytest
 import room
 
-from classroom import submissions
+from classroom import class_folder, submissions
 from helpers.smollm2 import is_fetched
 from helpers.smollm2.weights import HOW, default_folder
 
@@ -87,7 +87,7 @@ def test_nobody_comes_in_without_the_password_or_into_anothers_server(hub, learn
 
 
 def test_the_room_is_a_folder_of_submissions(hub, learners):
-    found, _ = submissions.read_folder(hub.folder, submissions.course(ROOT))
+    found, _ = class_folder.read_folder(hub.folder, submissions.course(ROOT))
     assert [submission.learner for submission in found] == NAMES
     assert all(len(submission.notebooks) == 10 and not submission.remarks for submission in found)
 
