@@ -90,7 +90,7 @@ def graded(tmp_path_factory):
 @needs_nbgrader
 @pytest.mark.parametrize("learner", made_up_class.LEARNERS)
 def test_nbgrader_gives_each_the_right_points_and_says_why(graded, learner):
-    assert list(class_in_nbgrader.differences(learner, graded)) == [], graded.said
+    assert list(class_in_nbgrader.differences(learner, graded)) == [], graded.said[-2000:]
 
 
 @needs_nbgrader
@@ -102,7 +102,7 @@ def test_nobodys_work_is_lost_in_nbgrader(graded):
 def test_nbgrader_alone_grades_those_who_do_not_try_the_machinery(tmp_path):
     names = ["right-1", "wrong-0"]
     graded = class_in_nbgrader.in_nbgrader(tmp_path, names, config="")
-    assert [text for name in names for text in class_in_nbgrader.differences(name, graded)] == [], graded.said
+    assert [text for name in names for text in class_in_nbgrader.differences(name, graded)] == [], graded.said[-2000:]
 
 
 @needs_nbgrader
