@@ -122,7 +122,8 @@ def as_csv(results):
     what = [f"{title}: what" for title in titles.values()]
     write.writerow(["learner", "points", "of", *parts, *titles.values(), "remarks", *what])
     sums = [sum(possible[e.name] for e in exercises) for exercises in notebooks.values()]
-    write.writerow([POSSIBLE, results.total, results.total, *sums, *(possible[name] for name in titles)])
+    each = [possible[name] for name in titles]
+    write.writerow([POSSIBLE, results.total, results.total, *sums, *each, "", *[""] * len(each)])
     for graded in results.graded:
         verdicts = [graded.verdicts[name] for name in titles]
         row = [graded.learner, *results.points(graded)]

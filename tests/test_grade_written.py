@@ -86,6 +86,7 @@ def test_table_pages_and_feedback_are_written(folder, judged, capsys):
     rows = table(folder / "grades.csv")
     assert [row["learner"] for row in rows] == [results.POSSIBLE, "anna", "Ben O'Brien"]
     assert {row["points"] for row in rows} == {row["of"] for row in rows} == {"12"}
+    assert not [row for row in rows if None in row.values()]                    # all are equally long
     assert "anna" in (folder / "grades.html").read_text("utf-8")
     assert "anna" not in (folder / "class.html").read_text("utf-8")
     assert {path.name for path in (folder / "feedback").iterdir()} == {
