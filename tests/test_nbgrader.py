@@ -102,7 +102,8 @@ def test_nobodys_work_is_lost_in_nbgrader(graded):
 def test_nbgrader_alone_grades_those_who_do_not_try_the_machinery(tmp_path):
     names = ["right-1", "wrong-0"]
     graded = class_in_nbgrader.in_nbgrader(tmp_path, names, config="")
-    assert [text for name in names for text in class_in_nbgrader.differences(name, graded)] == [], graded.said[-2000:]
+    wrong = [text for name in names for text in class_in_nbgrader.differences(name, graded)]
+    assert wrong == [], graded.said[-2000:]
 
 
 @needs_nbgrader
