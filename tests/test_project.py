@@ -41,7 +41,7 @@ BROUGHT_BY = {
 
 
 def test_ruff_has_nothing_to_say_of_code_and_notebooks():
-    run = subprocess.run([sys.executable, "-m", "ruff", "check", str(ROOT)], **CAPTURED)
+    run = subprocess.run([sys.executable, "-m", "ruff", "check", "--no-cache", str(ROOT)], **CAPTURED)
     assert run.returncode == 0, run.stdout
 
 
