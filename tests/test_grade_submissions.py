@@ -183,8 +183,9 @@ def test_a_zip_of_the_class_is_the_class(tmp_path, around):
              "Cleo_3_assignsubmission_file/c.zip": packed(**{f"exercises/{FILE}": RIGHT})}
     put(tmp_path, "Course-Week 3-77.zip", packed(**{around + name: text for name, text in files.items()}))
     put(tmp_path, "readme.txt", "x")
+    put(tmp_path, f"dan_{FILE}")                             # who sent it by mail
     found, sentences = read(tmp_path)
-    assert list(found) == ["Anna", "Ben", "Cleo"] and len(sentences) == 1
+    assert list(found) == ["Anna", "Ben", "Cleo", "dan"] and len(sentences) == 1
     assert all(submission.numbers == {"03"} for submission in found.values())
 
 
@@ -257,6 +258,15 @@ def test_the_course_and_one_learners_folder_are_refused(tmp_path, part):
         with pytest.raises(submissions.Refused, match="Give the folder above it"):
             read(folder)
     assert list(read(tmp_path)[0]) == ["ben"]
+
+
+@pytest.mark.parametrize("own", ["course.py", f"exercises/{FILE}"])
+def test_one_learners_folder_is_refused_whatever_else_is_in_it(tmp_path, own):
+    put(tmp_path, f"my answers/{FILE}")
+    assert list(read(tmp_path)[0]) == ["my answers"]         # it might be somebody's name
+    put(tmp_path, own)
+    with pytest.raises(submissions.Refused, match="like what one learner has"):
+        read(tmp_path)
 
 
 def test_a_folder_without_notebooks_is_refused_and_says_what_is_there(tmp_path):
