@@ -1,8 +1,11 @@
 """Without the language model, the notebooks that run it are skipped, and it is said why; in CI they run.
 
 nbval writes out every message for a log that nobody reads, pictures and all; here it no longer does.
+`helpers` is compiled beforehand, as pip does with packages: else, where Python may not keep what it compiles,
+every kernel and every process of a check compiles it anew.
 """
 
+import compileall
 import os
 from pathlib import Path
 
@@ -16,6 +19,10 @@ ROOT = Path(__file__).resolve().parent
 NEED_THE_MODEL = [ROOT / folder / "10_a_real_language_model.ipynb" for folder in ("notebooks", "solutions")]
 
 nbval.kernel.pformat = lambda message: message      # the log itself makes it a text, when it is read
+
+
+def pytest_configure():
+    compileall.compile_dir(ROOT / "helpers", quiet=2)           # where it may not write, it is silent
 
 
 def pytest_collection_modifyitems(items):
