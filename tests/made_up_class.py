@@ -26,7 +26,7 @@ SOLUTION = nbformat.read(ROOT / "solutions" / FILE, as_version=4)
 ANSWERS = {name: next(cell.source for cell in SOLUTION.cells if cell.id == f"{name.replace('_', '-')}-answer")
            for name in NAMES}
 PREAMBLE = "import functools\nimport math\nfrom dataclasses import dataclass\n"
-BY_THE_COURSE = "from helpers import attention\n\ndef {0}(*a, **more):\n    return attention.{0}(*a, **more)"
+BY_THE_COURSE = "from helpers import attention\n\ndef softmax(z):\n    return attention.softmax(z)"
 LEARNERS = {}           # name -> (notebook as text, {exercise: state or named mistakes}, words in the page)
 
 
@@ -97,15 +97,15 @@ for number in range(8):
             expected[exercise_name] = named
     for exercise_name in NAMES:
         if exercise_name not in expected:       # the solution calls the others: let it be one that does not
-            wrong[exercise_name] = BY_THE_COURSE.format(exercise_name)
+            alone = next(function for name, function, _ in right_answers.ANSWERS if name == exercise_name)
+            wrong[exercise_name] = as_cell(exercise_name, alone)
     learner(f"wrong-{number}", wrong, expected)
 
 # and those who try the machinery
 
 LOOP = "def softmax(z):\n    while True:\n        pass"
 WRONG = "def softmax(z):\n    return np.exp(z) / np.exp(z).sum()"
-NEED_IT = ("attention_weights", "single_head", "last_query_attention")      # of softmax
-FAIL = dict.fromkeys(("softmax", *NEED_IT), "wrong")
+FAIL = {"softmax": "wrong"}             # and the three that call it are right, once it is
 
 
 def without(*ids):
@@ -151,13 +151,21 @@ def marks_changed(notebook):
 learner("other-marks", change=marks_changed)
 learner("unfinished", dict.fromkeys(NAMES[2:]), dict.fromkeys(NAMES[2:], "not written"))
 learner("untouched", dict.fromkeys(NAMES), dict.fromkeys(NAMES, "not written"))
-learner("endless-function", {"softmax": LOOP}, FAIL, says="does not come to an end")
+learner("endless-function", {"softmax": LOOP}, FAIL,
+        says=("does not come to an end", "right, once your softmax (3.3) is"))
+learner("by-the-course", {"softmax": BY_THE_COURSE}, FAIL, says="attention.softmax, the course's own answer")
+learner("one-mistake", {"scores": "def scores(Q, K):\n    return K @ Q.T"}, {"scores": ("transposed",)},
+        says="single_head     right, once your scores (3.1) is")
+learner("two-mistakes", {"scores": "def scores(Q, K):\n    return K @ Q.T",
+                         "scaled_scores": "def scaled_scores(Q, K):\n    return scores(Q, K) / Q.shape[1]"},
+        {"scores": ("transposed",), "scaled_scores": ("d_not_sqrt",)},
+        says=("judged with the course's own scores (3.1)", "your scores (3.1) and scaled_scores (3.2) are"))
 learner("endless-cell", {"causal_mask": ANSWERS["causal_mask"] + "\n\nwhile True:\n    pass"},
         says="cell causal-mask-answer does not come to an end within 10 s")
 learner("syntax-error", {"causal_mask": "def causal_mask(n_q, n_k=None:\n    return 1"},
-        {"causal_mask": "broken", "single_head": "wrong"},
-        says=("its cell is no Python (line 1: ", "A = attention_weights(S, causal_mask(len(X)))"))
-learner("deleted", expected={"causal_mask": "not written", "single_head": "wrong"},
+        {"causal_mask": "broken"},
+        says=("its cell is no Python (line 1: ", "right, once your causal_mask (3.4) is written"))
+learner("deleted", expected={"causal_mask": "not written"},
         change=without("causal-mask-answer", "imports", "scores-check", "softmax-check", "progress"),
         says="Its cell is not there any more")
 learner("duplicated", change=twice)
@@ -211,7 +219,7 @@ learner("writes", {"scores": """
 learner("exits", {"scaled_scores": ANSWERS["scaled_scores"] + "\n\nimport os\nos._exit(0)"},
         says="cell scaled-scores-answer ends the program (exit 0)")
 learner("exits-function", {"scores": "import os\ndef scores(Q, K):\n    os._exit(3)"},
-        {"scores": "wrong", "scaled_scores": "wrong", "single_head": "wrong"}, says="exit status 3")
+        {"scores": "wrong"}, says="exit status 3")
 learner("exits-politely", {"scores": ANSWERS["scores"] + "\n\nexit()\nraise SystemExit"})
 learner("reads-solutions", {"softmax": f"""
     import json

@@ -364,7 +364,7 @@ def test_the_courses_own_functions_are_not_taken_for_the_readers():
 
 
 def test_an_unknown_exercise_is_an_error_that_helps():
-    with pytest.raises(ValueError, match="did you mean 'softmax'"):
+    with pytest.raises(ValueError, match="Did you mean 'softmax'"):
         run("sofmax", len)
 
 

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 from every_exercise import ALL
 
-from helpers.attention import attention_weights as right_weights
 from helpers.checks import judge, run
 from helpers.checks.diagnose import complaint, diagnose, same_complaint
 from helpers.checks.observe import Outcome, Problem
-from helpers.kv_sharing import grouped_query_attention as right_groups
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +51,7 @@ def test_a_key_that_is_missing_is_the_same_error_whatever_the_key():
 
 def test_weights_of_scores_on_another_scale_are_told_by_how_much():
     def attention_weights(S, mask):
-        A = right_weights(S, mask) ** 1.5
+        A = ALL["attention_weights"].steps(S, mask) ** 1.5
         return np.nan_to_num(A / A.sum(-1, keepdims=True))
     report = run("attention_weights", attention_weights)
     assert "when the scores are multiplied by 1.500 before softmax" in report.diagnosis
@@ -71,7 +69,7 @@ def test_one_row_that_is_wrong_is_not_a_division_that_is_wrong():
 
 def test_of_several_heads_those_that_are_right_are_named_and_the_wrong_one_is_drawn():
     def grouped_query_attention(Q, K, V):
-        Z = right_groups(Q, K, V)
+        Z = ALL["grouped_query_attention"].steps(Q, K, V)
         Z[1] = 0.5
         return Z
     report = run("grouped_query_attention", grouped_query_attention)
@@ -95,7 +93,7 @@ def test_a_mistake_in_part_of_the_inputs_is_not_said_to_leave_others_unexplained
 
 
 def test_whole_numbers_beyond_64_bits_are_numbers():
-    right = ALL["attention_flops"].reference
+    right = ALL["attention_flops"].steps
     report = run("attention_flops", lambda n, d_model, n_heads: 10**12 * right(n, d_model, n_heads))
     assert "no numbers" not in report.message and "times what it should be" in report.diagnosis
 
@@ -134,5 +132,5 @@ def test_an_integer_without_room_is_said_to_be_that():
     def attention_flops(n, d_model, n_heads):
         if isinstance(n, np.integer):
             raise OverflowError("Python integer 17179869184 out of bounds for int32")     # as NumPy 2 says it
-        return ALL["attention_flops"].reference(n, d_model, n_heads)
+        return ALL["attention_flops"].steps(n, d_model, n_heads)
     assert "A NumPy integer has no room for this number" in run("attention_flops", attention_flops).message

@@ -86,7 +86,7 @@ def test_parts_that_are_wrong_in_the_same_way_are_named_together():
 
 
 def test_a_list_of_ids_needs_no_remark_and_a_list_of_rows_does():
-    ids = BY_NAME["generate_with_cache"].reference
+    ids = BY_NAME["generate_with_cache"].steps
     report = run("generate_with_cache", lambda prompt_ids, n_new, model: ids(prompt_ids, n_new, model))
     assert report.passed and report.remarks == []
     report = run("merge_heads", lambda H: [list(np.concatenate(rows)) for rows in np.swapaxes(H, 0, 1)])
@@ -126,7 +126,7 @@ def test_one_list_in_place_of_two_parts_is_named_whatever_its_length():
 
 
 def test_a_count_of_bytes_is_exact():
-    right = BY_NAME["cache_bytes"].reference
+    right = BY_NAME["cache_bytes"].steps
 
     def nearly(*sizes, bytes_per_value=2, batch=1):
         return right(*sizes, bytes_per_value=bytes_per_value, batch=batch) * (1 + 1e-9)
@@ -134,14 +134,14 @@ def test_a_count_of_bytes_is_exact():
 
 
 def test_one_number_is_not_said_to_be_right_up_to_a_factor():
-    right = BY_NAME["cache_bytes"].reference
+    right = BY_NAME["cache_bytes"].steps
     report = run("cache_bytes", lambda *sizes, **more: 1 + right(*sizes, **more))
     assert report.diagnosis == "The answer is 1 too large on every input."
 
 
 def test_a_cache_that_is_written_to_is_said_though_another_input_is_shown():
     def kv_cache_step(x, W_q, W_k, W_v, cache):
-        right = BY_NAME["kv_cache_step"].reference
+        right = BY_NAME["kv_cache_step"].steps
         if cache is not None:
             cache[0][:] = 0
         return right(x, W_q, W_k, W_v, cache)

@@ -20,6 +20,7 @@ from helpers import attention, embeddings, smollm2
 from helpers.checks import check, notebooks, process, record, run, together
 from helpers.checks.exercise import Case
 from helpers.checks.exercises.together import my_model
+from helpers.checks.follow_on import Judge
 from helpers.checks.observe import Outcome, freeze, observe
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -126,7 +127,7 @@ def small(tmp_path, monkeypatch):
     monkeypatch.setattr(together, "PROMPT", "dbebf")
     monkeypatch.setattr(together, "IDS", list(model.generate_ids("dbebf", 8, stop=False)))
 
-    def run_here(function, cases, *limits):
+    def run_here(function, cases, *limits, withheld=()):
         if isinstance(function, together.Trial):            # slower than a call of any other exercise
             assert limits == (together.LIMIT, together.TOTAL) > (process.CASE_LIMIT, process.TOTAL_LIMIT)
         return [observe(function, freeze(case.arguments, case.options)) for case in cases], []
@@ -352,3 +353,10 @@ def test_a_folder_without_the_model_is_said_to_be_one(real, monkeypatch, tmp_pat
     monkeypatch.setenv("COURSE_MODEL", str(tmp_path / "nowhere"))
     report = run("my_model", my_model)
     assert report.state == "not tried" and f"is not in {os.fspath(tmp_path / 'nowhere')}" in report.message
+
+
+def test_in_grading_a_function_that_fails_costs_the_last_exercise_nothing(small):
+    exercises(**{"03": ("softmax", "def softmax(z):\n    return z")})
+    report, once = Judge()(notebooks.BY_NAME["my_model"], my_model)
+    assert report.passed and once == "right, once your softmax (3.3) is"
+    assert "softmax" not in report.message.partition("Calls of each")[2].partition("On the course's")[0]

@@ -8,10 +8,11 @@
 To read on: `judge` tells the story in order. `process` and `worker` run the reader's function where it can do
 no harm, `family` ends what it has started, `observe` writes down what it did, `compare` says whether that is
 right, `diagnose` finds the mistake that does the same, `kinds` knows what mistakes have in common, `again`
-asks once more, `words` and `report` make the verdict, `record` keeps the progress file. `together` judges the
+asks once more, `earlier` finds the reader's functions behind this one, `borrowed` an answer that is the
+course's own, `words` and `report` make the verdict, `record` keeps the progress file. `together` judges the
 last exercise, for which `notebooks` finds all that a reader has written, and `submission` what a class hands
-in. What an exercise is stands in `exercise`; the exercises themselves, with their inputs and known mistakes,
-are in `exercises/`.
+in, where `follow_on` counts a mistake once. What an exercise is stands in `exercise`; the exercises
+themselves, with their inputs and known mistakes, are in `exercises/`.
 """
 
 import ast

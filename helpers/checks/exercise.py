@@ -106,6 +106,7 @@ class Exercise:
     exact: Callable | None = None  # gives probabilities, where the reference draws
     # (expected, given, *arguments, **options) -> (what, why[, what to read]) or None, when no mistake fits
     explain: Callable | None = None
+    does_it_all: tuple = ()  # functions of the course, themselves no exercises, that leave nothing to write
 
     @cached_property
     def inputs(self):

@@ -1,23 +1,22 @@
 """From a reader's function to a report: run it, compare, find the mistake, choose what to show."""
 
 import warnings
-from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from helpers import arrays as given
-from helpers.checks import process, together
+from helpers.checks import borrowed, process, together
 from helpers.checks.again import depends_on_more
 from helpers.checks.compare import compare
 from helpers.checks.diagnose import Tried, diagnose
+from helpers.checks.earlier import course_in_place_of, others
 from helpers.checks.exercises import BY_NAME
 from helpers.checks.kinds import what_holds
 from helpers.checks.pristine import Snapshot
 from helpers.checks.report import Report
 from helpers.checks.signature import bound, is_empty, not_a_function, wrong_arguments
-from helpers.checks.source import own_functions
 from helpers.checks.words import end_in_words, facts, filled, in_words, pictures, printed, what_next
 
 
@@ -67,7 +66,9 @@ def judge(exercise, function, may_blame=False):
     try:
         if exercise.cases is None:
             return together.judge(exercise, function)
-        outcomes, replaced = process.run_apart(bound(exercise, function), exercise.inputs)
+        outcomes, replaced = process.run_apart(
+            bound(exercise, function), exercise.inputs, withheld=borrowed.withheld(exercise, function)
+        )
     except process.CannotCarry as err:
         return unusable(name, f"{name} was not run: {err}.")
     except RuntimeError as err:
@@ -84,7 +85,9 @@ def judge(exercise, function, may_blame=False):
     first = outcomes[0].error
     if first and first.type == "NotImplementedError":
         return not_written(exercise, function, first)
-    return weigh(exercise, function, outcomes, replaced, may_blame)
+    return borrowed.verdict(exercise, function, outcomes) or weigh(
+        exercise, function, outcomes, replaced, may_blame
+    )
 
 
 def weigh(exercise, function, outcomes, replaced, may_blame):
@@ -242,11 +245,7 @@ def blame(exercise, function):
     The report is that of the earlier function without which all is right; where more is wrong, it
     is that of this exercise with the course's own functions in place of those earlier ones.
     """
-    earlier = {
-        name: own
-        for name, own in own_functions(function).items()
-        if name in BY_NAME and name != exercise.name and own is not function
-    }
+    earlier = others(exercise, function)
     reports = {name: judge(BY_NAME[name], earlier[name]) for name in BY_NAME if name in earlier}
     doubtful = [name for name, report in reports.items() if not report.passed or report.remarks]
     rest = None
@@ -276,25 +275,3 @@ def blame(exercise, function):
         return tuple(lines), None
     its = "its" if len(lines) == 1 else "their"
     return (*lines, f"With the course's own in {its} place {exercise.name} is still wrong:"), rest
-
-
-@contextmanager
-def course_in_place_of(function, earlier):
-    """Meanwhile the function uses the course's own versions of these earlier functions."""
-    instead = {id(own): BY_NAME[name].reference for name, own in earlier.items()}
-    undo = []
-    for own in own_functions(function).values():
-        for name, value in list(own.__globals__.items()):
-            if id(value) in instead:
-                undo.append((own.__globals__.__setitem__, name, value))
-                own.__globals__[name] = instead[id(value)]
-        for cell in own.__closure__ or ():
-            with suppress(ValueError):  # not filled yet
-                if id(cell.cell_contents) in instead:
-                    undo.append((partial(setattr, cell), "cell_contents", cell.cell_contents))
-                    cell.cell_contents = instead[id(cell.cell_contents)]
-    try:
-        yield
-    finally:
-        for put, name, value in reversed(undo):
-            put(name, value)

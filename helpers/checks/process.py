@@ -117,10 +117,11 @@ def close():
         _worker = None
 
 
-def run_apart(function, cases, limit=None, total=None):
+def run_apart(function, cases, limit=None, total=None, withheld=()):
     """What the function does on each case, as outcomes; fewer than cases when it did not come back from one.
 
     limit, total : seconds for one call, and for all of them; CASE_LIMIT and TOTAL_LIMIT when not given.
+    withheld : names of the course's functions that it may not call (`borrowed`).
     Returns (outcomes, names the function replaced in NumPy and Python).  Raises CannotCarry.
     """
     limit, total = limit or CASE_LIMIT, total or TOTAL_LIMIT
@@ -133,7 +134,7 @@ def run_apart(function, cases, limit=None, total=None):
             worker = warm_up()
             try:
                 worker.wait_until_ready()
-                outcomes = _run(worker, carried, frozen, limit, total)
+                outcomes = _run(worker, carried, frozen, limit, total, withheld)
             except BaseException:  # ■ in the notebook, too
                 close()
                 raise
@@ -144,8 +145,8 @@ def run_apart(function, cases, limit=None, total=None):
                 raise RuntimeError("the process that runs the checks ends before it has begun")
 
 
-def _run(worker, carried, frozen, case_limit, total):
-    job = {"function": carried, "cases": frozen, "path": sys.path, "folder": folder()}
+def _run(worker, carried, frozen, case_limit, total, withheld):
+    job = {"function": carried, "cases": frozen, "path": sys.path, "folder": folder(), "withheld": withheld}
     try:
         wire.send(worker.process.stdin, pickle.dumps(job))
     except OSError:

@@ -57,6 +57,7 @@ class Report:
     remarks: list = field(default_factory=list)  # passes, but mind this
     next: str = ""
     mistakes: tuple = ()  # names of the known mistakes that fit
+    at_fault: tuple = ()  # of the last exercise: names of the functions that are what fails
     pictures: tuple = ()  # of (title, array, marked index or None)
 
     @property

@@ -18,7 +18,8 @@ import numpy as np
 from helpers.checks import process, wire
 from helpers.checks.exercise import Case
 from helpers.checks.exercises import BY_NAME
-from helpers.checks.judge import run, unusable
+from helpers.checks.follow_on import Judge
+from helpers.checks.judge import unusable, with_more
 from helpers.checks.notebooks import is_written, parsed
 from helpers.checks.source import own_functions
 from helpers.checks.worker import limit_memory, private_streams
@@ -45,8 +46,9 @@ def main():
             versions[name] = functions + versions.get(name, [])
     send(answers, troubles=[[file, cell, what] for file, cell, what, _ in troubles])
     process.close()  # what the cells did to that process ends with it
+    judge = Judge()
     for name in job["names"]:
-        send(answers, **judged(name, versions.get(name, []), troubles, job["notebooks"]))
+        send(answers, **judged(judge, name, versions.get(name, []), troubles, job["notebooks"]))
 
 
 def send(answers, **what):
@@ -147,16 +149,16 @@ def place(file, cell):
     return f"{file}, cell {cell}" if cell else file
 
 
-def judged(name, versions, troubles, notebooks):
+def judged(judge, name, versions, troubles, notebooks):
     """The verdict on one exercise, as plain data: of several versions that of the first that passes."""
     reports = []
     for cell, data, trouble in versions:
-        reports.append((cell, report_on(name, data, trouble, notebooks)))
+        reports.append((cell, *report_on(judge, name, data, trouble, notebooks)))
         if reports[-1][1].passed:
             break
     if not reports:
         return nothing_there(name, troubles, notebooks)
-    cell, report = reports[-1] if reports[-1][1].passed else reports[0]
+    cell, report, once = reports[-1] if reports[-1][1].passed else reports[0]
     remarks = [f"Mind: {remark}" for remark in report.remarks]
     if len(reports) > 1 and report.passed:
         remarks.append(f"It is defined several times; the one that counts is in cell {cell}.")
@@ -164,22 +166,23 @@ def judged(name, versions, troubles, notebooks):
     return {
         "name": name,
         "state": report.state,
-        "says": "" if report.passed else says,
+        "says": once if report.passed else says,
         "mistakes": list(report.mistakes),
-        "message": report.message,
+        "message": (with_more(report, summary=once) if once else report).message,
         "remarks": remarks,
     }
 
 
-def report_on(name, data, trouble, notebooks):
+def report_on(judge, name, data, trouble, notebooks):
+    """(the Report on one version, "" or once what else of the learner's is right it is right)."""
     if trouble:
-        return unusable(name, f"{name} was not run: {trouble}.")
+        return unusable(name, f"{name} was not run: {trouble}."), ""
     try:
         function = pickle.loads(data)
         find_lines(function, notebooks)
-        return run(name, function)
+        return judge(BY_NAME[name], function)
     except Exception as err:
-        return unusable(name, f"{name} was not run: {type(err).__name__}: {err}")
+        return unusable(name, f"{name} was not run: {type(err).__name__}: {err}"), ""
 
 
 def find_lines(function, notebooks):

@@ -32,10 +32,13 @@ NOTHING = (
 )
 
 
-def judge(exercise, function):
-    """The report on my_model. Raises what `process.run_apart` raises."""
+def judge(exercise, function, without=()):
+    """The report on my_model. Raises what `process.run_apart` raises.
+
+    without : names of functions of the reader's that are left out.
+    """
     name, missing = exercise.name, why_not()
-    trial = Trial(function, fetched=not missing)
+    trial = Trial(function, not missing, without)
     plan, *run = outcomes(trial, PLAN, ALL)
     idle = is_empty(function) and function(None, None) is None  # a constant is an answer, though a wrong one
     if idle or (plan.error and plan.error.type == "NotImplementedError"):
@@ -86,6 +89,7 @@ def wrong(name, said, faulty, remarks):
         diagnosis=diagnosis,
         why=why,
         holds=tuple(f"{name} → {text}" for name, text in faulty.items()),
+        at_fault=tuple(faulty),
         remarks=remarks,
     )
 
@@ -165,8 +169,8 @@ class Trial:
     name of one function to put in alone, what `written` gives.
     """
 
-    def __init__(self, my_model, fetched):
-        self.my_model, self.fetched, self.running = my_model, fetched, []
+    def __init__(self, my_model, fetched, without=()):
+        self.my_model, self.fetched, self.without, self.running = my_model, fetched, without, []
         for name, function in running_functions(getattr(my_model, "__globals__", {})).items():
             try:
                 self.running.append((name, process.carry(function)))
@@ -178,6 +182,7 @@ class Trial:
         """(the model, the reader's functions, what is left out), on the other side."""
         mine, left_out = saved_functions()
         mine |= {name: pickle.loads(carried) for name, carried in self.running}
+        mine = {name: function for name, function in mine.items() if name not in self.without}
         return smollm2.load() if self.fetched else None, mine, left_out
 
     def __call__(self, step):

@@ -18,7 +18,7 @@ import threading
 import cloudpickle  # noqa: F401  (a reader's function arrives as its pickle: have it loaded before the first job)
 import numpy as np
 
-from helpers.checks import wire
+from helpers.checks import borrowed, wire
 from helpers.checks.family import end_this_one
 from helpers.checks.observe import Outcome, describe, observe
 from helpers.checks.pristine import MATHS, Snapshot
@@ -134,11 +134,13 @@ def work(message, answers, snapshot):
         return
     wire.send(answers, wire.pack(Outcome(), loaded=True))
     home, replaced, originals = os.getpid(), set(), dict(vars(builtins))
+    own = borrowed.found(job["withheld"])
 
     def put_back(*arguments, **options):
         """The function, with NumPy and Python mended behind it before anything else is done."""
         try:
-            return function(*arguments, **options)
+            with borrowed.kept_back(own):
+                return function(*arguments, **options)
         finally:
             vars(builtins).update(originals)
             replaced.update(snapshot.put_back())

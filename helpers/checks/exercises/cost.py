@@ -81,6 +81,7 @@ ATTENTION_FLOPS = Exercise(
     "9.1", "attention_flops", "09", right.attention_flops,
     arguments={"n": (), "d_model": (), "n_heads": ()}, returns={"total": ()}, tolerance=1e-15,
     cases=flop_cases, steps=flop_steps, remark=no_int, explain=softmax_counted,
+    does_it_all=(right.layer_flops,),
     passed="One term grows with n and one with n²: you can say from where on a long text costs more.",
     mistakes=(
         Mistake("no_projections", dict(queries=0, keys=0, values=0, output=0), "the projections are left out",

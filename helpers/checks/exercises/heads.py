@@ -78,7 +78,7 @@ SINGLE_HEAD = Exercise(
     arguments={"X": ("n", "d_model"), "W_q": ("d_model", "d_k"), "W_k": ("d_model", "d_k"),
                "W_v": ("d_model", "d_v")},
     returns={"Z": ("n", "d_v")},
-    cases=head_cases, steps=head_steps,
+    cases=head_cases, steps=head_steps, does_it_all=(right.attention,),
     passed="That is attention, whole: everything after this is many of these side by side.",
     mistakes=(
         Mistake("no_scale", dict(scale=lambda X, Q, V: 1), "the scores are not divided by √d_k",
@@ -245,7 +245,7 @@ def only_first(s):
 LAST_QUERY_ATTENTION = Exercise(
     "3.7", "last_query_attention", "03", right.last_query_attention,
     arguments={"q": ("d_k",), "K": ("n", "d_k"), "V": ("n", "d_v")}, returns={"z": ("d_v",)},
-    cases=last_cases, steps=last_steps,
+    cases=last_cases, steps=last_steps, does_it_all=(right.attention,),
     passed="This is all a model computes for each new word, once keys and values are kept.",
     mistakes=(
         Mistake("axis_of_one", dict(softmax=np.ones_like),

@@ -3,6 +3,7 @@
 import numpy as np
 
 from helpers import kv_sharing as right
+from helpers.attention import attention
 from helpers.checks.exercise import Case, Exercise, Mistake, drawer
 from helpers.checks.exercises.many_heads import MERGE, SPLIT, hide_with_inf, merge, softmax_along, split
 from helpers.checks.exercises.scores import FAR
@@ -132,7 +133,7 @@ GROUPED_QUERY_ATTENTION = Exercise(
     "7.1", "grouped_query_attention", "07", right.grouped_query_attention,
     arguments={"Q": ("h", "n", "d_k"), "K": ("g", "n", "d_k"), "V": ("g", "n", "d_v")},
     returns={"Z": ("h", "n", "d_v")},
-    cases=grouped_cases, steps=grouped_steps,
+    cases=grouped_cases, steps=grouped_steps, does_it_all=(attention,),
     passed="Many heads ask and few answer: the cache shrinks by h / g, and nothing else changes.",
     mistakes=(
         Mistake("tiled", heads_of_keys(in_turn), "query head i reads key head i % g, round and round",
@@ -337,7 +338,7 @@ LATENT_ATTENTION = Exercise(
     arguments={"X": ("n", "d"), "W_q": ("d", "h·d_k"), "W_down": ("d", "r"), "W_up_k": ("r", "h·d_k"),
                "W_up_v": ("r", "h·d_v"), "n_heads": ()},
     returns={"Z": ("n", "h·d_v"), "C": ("n", "r")},
-    cases=latent_cases, steps=latent_steps,
+    cases=latent_cases, steps=latent_steps, does_it_all=(right.attend_restored, right.attend_absorbed),
     passed="One narrow row a token is all a cache would keep, and every head still has keys of its own.",
     mistakes=(
         Mistake("scale_d_over_h", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(X.shape[1] / len(Q))),

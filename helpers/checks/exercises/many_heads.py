@@ -76,7 +76,7 @@ def rows_cut(X, n_heads):
 SPLIT_HEADS = Exercise(
     "4.1", "split_heads", "04", right.split_heads,
     arguments={"X": ("n", "width"), "n_heads": ()}, returns={"H": ("h", "n", "d_k")},
-    cases=split_cases, steps=split_steps,
+    cases=split_cases, steps=split_steps, does_it_all=(right.heads_of,),
     passed="Every head has its own few columns now, of every token.",
     mistakes=(
         Mistake("no_swap", dict(turn=same), "the heads are cut and never brought to the front: (n, h, d_k)",
@@ -563,7 +563,7 @@ PRE_NORM_RESIDUAL = Exercise(
     "4.4", "pre_norm_residual", "04", right.pre_norm_residual,
     arguments={"x": ("n", "d"), "sublayer": (), "gamma": ("d",), "beta": ("d",)},
     returns={"y": ("n", "d")},
-    cases=norm_cases, steps=norm_steps,
+    cases=norm_cases, steps=norm_steps, does_it_all=(right.layer_norm,),
     passed="What comes in goes on unchanged and a layer only adds to it, so layers can be stacked.",
     mistakes=(
         Mistake("no_residual", dict(around=lambda x, f, norm: f(norm(x))), "x is not added at the end",
