@@ -33,18 +33,17 @@ def next_probabilities(logits, temperature=1.0, top_k=None, top_p=None):
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p must be above 0 and at most 1, got {top_p}")
     z = last_row(logits)                                    # (n, V) -> (V,)
+    p = np.zeros(len(z))
+    if temperature == 0:
+        p[z.argmax()] = 1                                   # of equal ones the first
+        return p
     order = np.argsort(-z, kind="stable")                   # (V,) ids from the largest logit down
     with np.errstate(over="ignore"):                        # what gets too large for a number becomes -inf
-        z = z[order] - z[order[0]]                          # (V,) sorted, the largest is 0
-        if temperature == 0:
-            top_k = 1
-        else:
-            z = z / temperature
+        z = (z[order] - z[order[0]]) / temperature          # (V,) sorted, the largest is 0
     sorted_p = softmax(z[:top_k])                           # (k,)
     if top_p is not None and top_p < 1:
         crossing = np.searchsorted(np.cumsum(sorted_p), top_p - ROUNDING)
         sorted_p = sorted_p[:crossing + 1]
-    p = np.zeros(len(order))
     p[order[:len(sorted_p)]] = sorted_p / sorted_p.sum()
     return p
 
