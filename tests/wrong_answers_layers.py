@@ -282,6 +282,28 @@ def basis_each_its_own(W_q, W_k, W_v, r):
     return bases[0], *(B.T @ W for B, W in zip(bases, (W_q, W_k, W_v), strict=True))
 
 
+BELOW = "This is what comes out when the three are set one below the other."
+
+
+@wrong("shared_qkv_basis", "vstack_u", says=BELOW)
+def basis_of_three_below_each_other(W_q, W_k, W_v, r):
+    U, s, Vt = np.linalg.svd(np.concatenate([W_q, W_k, W_v], axis=0), full_matrices=False)
+    B = U[:, :r]
+    return B, B.T @ W_q, B.T @ W_k, B.T @ W_v
+
+
+@wrong("shared_qkv_basis", "vstack_v", says=BELOW)
+def basis_of_rows_of_vt(W_q, W_k, W_v, r):
+    B = np.linalg.svd(np.vstack([W_q, W_k, W_v]))[2][:r].T
+    return B, *(B.T @ W for W in (W_q, W_k, W_v))
+
+
+@wrong("shared_qkv_basis", "vstack_transposed", says=BELOW)
+def basis_of_three_transposed(W_q, W_k, W_v, r):
+    U, s, Vt = np.linalg.svd(np.vstack([W_q.T, W_k.T, W_v.T]), full_matrices=False)
+    return U[:, :r], U[:, :r].T @ W_q, U[:, :r].T @ W_k, U[:, :r].T @ W_v
+
+
 # ------------------------------------------------------------------------------------------------ notebook 06
 
 @wrong("kv_cache_step", "aliased_lists")

@@ -386,6 +386,15 @@ def stacked_basis(W_q, W_k, W_v, r):
     return np.linalg.svd(np.concatenate([W_q, W_k, W_v]), full_matrices=False)[0][:len(W_q), :r]
 
 
+def stacked(side, transposed=False):
+    """As it comes out when the three are set one below the other: mostly an error."""
+    def basis(*weights_and_r):
+        *weights, r = weights_and_r
+        U, _, Vt = np.linalg.svd(np.concatenate([W.T if transposed else W for W in weights]))
+        return U[:, :r] if side == "left" else Vt[:r].T
+    return basis
+
+
 def mean_basis(W_q, W_k, W_v, r):
     B = sum(np.linalg.svd(W)[0][:, :r] for W in (W_q, W_k, W_v)) / 3
     return np.linalg.qr(B)[0]
@@ -437,6 +446,11 @@ SHARED_QKV_BASIS = Exercise(
         Mistake("vstack", dict(basis=stacked_basis), "the three are set one below the other",
                 "They share the d rows, not the columns: side by side, axis=1, the wide matrix has d rows "
                 "and its U is a basis for all.", SHARED),
+        *(Mistake(name, dict(basis=basis), "the three are set one below the other",
+                  "They share the d rows, not the columns: side by side, axis=1, the wide matrix has d rows "
+                  "and its U is a basis for all.", SHARED, by_text=name != "vstack_v")
+          for name, basis in (("vstack_u", stacked("left")), ("vstack_v", stacked("right")),
+                              ("vstack_transposed", stacked("left", transposed=True)))),
         Mistake("only_q", dict(basis=basis_of(lambda W_q, W_k, W_v: W_q)), "the basis is made for W_q alone",
                 "What K and V need and Q does not is then lost.", SHARED),
         Mistake("only_k", dict(basis=basis_of(lambda W_q, W_k, W_v: W_k)), "the basis is made for W_k alone",
