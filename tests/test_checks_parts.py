@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.checks import run
+from helpers.checks import process, run
 from helpers.checks.compare import parts
 from helpers.checks.exercise import Case
 from helpers.checks.exercises import BY_NAME
@@ -157,3 +157,21 @@ def test_a_missing_part_is_not_a_missing_return():
 def test_two_optional_arguments_are_asked_for_together():
     report = run("cache_bytes", lambda n_layers, n_heads, n_kv_heads, d_head, n_tokens: 2)
     assert "has optional arguments bytes_per_value and batch; yours takes" in report.message
+
+
+def stub(*arguments):
+    """As it is handed out."""
+    raise NotImplementedError  # your code here
+
+
+def begun(*arguments):
+    if not arguments:
+        raise NotImplementedError
+    return None
+
+
+def test_a_stub_is_not_written_and_nothing_is_run_for_it(monkeypatch):
+    monkeypatch.setattr(process, "run_apart", lambda *arguments, **options: pytest.fail("it was run"))
+    assert run("softmax", stub).message == "○ softmax     not written yet"
+    with pytest.raises(pytest.fail.Exception, match="it was run"):
+        run("softmax", begun)

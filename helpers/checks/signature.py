@@ -84,8 +84,19 @@ class ByPlace:
         return self.function(*arguments, *list(values)[:last])
 
 
+IDLE = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "CACHE", "LOAD_COMMON_CONSTANT"}
+
+
 def is_empty(function):
     """Whether the body does nothing at all: only a docstring, pass, or three dots."""
     code = getattr(function, "__code__", None)
-    idle = {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST", "CACHE", "LOAD_COMMON_CONSTANT"}
-    return code is not None and all(step.opname in idle for step in dis.get_instructions(code))
+    return code is not None and all(step.opname in IDLE for step in dis.get_instructions(code))
+
+
+def is_stub(function):
+    """Whether the body is the line it is handed out with, `raise NotImplementedError`, and nothing else."""
+    code = getattr(function, "__code__", None)
+    if code is None or code.co_names != ("NotImplementedError",):
+        return False
+    steps = [step.opname for step in dis.get_instructions(code) if step.opname not in IDLE]
+    return steps == ["LOAD_GLOBAL", "RAISE_VARARGS"]
