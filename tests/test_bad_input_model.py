@@ -239,7 +239,7 @@ def test_bad_input_is_named_with_what_was_expected_and_what_came(name, argument)
 
 
 @pytest.mark.parametrize("thing", [None, 3, "softmax", [], {}, np.ones(3), object, b"a", np.sin, len,
-                                   lambda: 0], ids=repr)
+                                   lambda: 0], ids=lambda thing: type(thing).__name__)
 def test_what_is_no_answer_to_an_exercise_is_said(thing, capsys):
     check(thing)
     said = capsys.readouterr().out
