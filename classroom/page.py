@@ -7,7 +7,7 @@ Everything that comes from a submission is escaped.
 
 import html
 
-from classroom.results import commonest_first, in_one_line, kind
+from classroom.results import OTHER, commonest_first, in_one_line, kind
 
 MARKS = {"solved": "✓", "stuck": "✗", "not written": "○", "not handed in": "–", "not judged": "?"}
 SHOWN = 3  # mistakes of an exercise that are seen at once
@@ -120,7 +120,8 @@ def notices(sentences):
 
 def commonest(results, mistakes):
     """The mistakes that most learners have made, of all exercises; those of one learner alone are none."""
-    rows = [(e, what, names) for e in results.exercises for what, names in mistakes(e) if names[1:]]
+    rows = [(e, what, names) for e in results.exercises for what, names in mistakes(e)
+            if names[1:] and what != OTHER]
     rows = commonest_first({(e.number, e.name, what): names for e, what, names in rows})[:TOP]
     items = "".join(
         f"<li><b>{len(names)} ×</b> {number} {name}: {text(what)}</li>"

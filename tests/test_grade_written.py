@@ -264,6 +264,13 @@ def test_neither_list_on_the_projector_has_names_or_words_of_theirs():
     assert page.for_the_teacher(whole).count("Anna is silly") == 2
 
 
+def test_what_has_no_name_is_no_common_mistake():
+    odd, strange = (verdict("softmax", "wrong", says) for says in ("It is odd.", "It is strange."))
+    whole = class_of(anna=[odd], ben=[strange])
+    top, _, below = page.for_the_class(whole).partition("Exercise by exercise")
+    assert results.OTHER not in top and f"2 × {results.OTHER}" in below
+
+
 def test_two_mistakes_together_count_as_two():
     first, second = BY_NAME["softmax"].mistakes[:2]
     both = verdict("softmax", "wrong", "Two things …", [first.name, second.name])
