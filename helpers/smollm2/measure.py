@@ -19,7 +19,7 @@ SCORES = {
     "entropy": "the entropy of the weights, 1 where all that may be read count the same, from the second "
                "token on",
 }
-ROWS = 8192                       # of E that are multiplied at a time
+ROWS = 128                        # of E that are multiplied at a time: as float64 they stay in fast memory
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from helpers.tiny_model.model import tiny, to_arrays
 ENOUGH = 0.7              # a head is said to do a job when it scores this
 NEEDED = 0.05             # and when without it accuracy falls by this
 TELLS = 0.2               # each head of a pair scores at least this alone
-AT_ONCE = 20              # stories that are read at a time
+AT_ONCE = 8               # stories that are read at a time
 
 # The words that could be taken for the right one, for each kind.
 RIVALS = {"neighbour": (*NAMES, "she", "he", "i", "you"), "agreement": ANIMALS,
@@ -82,9 +82,9 @@ def cross_entropy(model, without=()):
     stories = fresh_stories()
     logits = predict_words(model, without).astype(np.float64)
     top = logits.max(axis=-1, keepdims=True)
-    log_p = logits - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
-    own = np.take_along_axis(log_p, stories.ids[:, 1:, None], axis=-1)
-    return -float(own.mean()), -float(stories.log_p[:, 1:].mean())
+    own = np.take_along_axis(logits, stories.ids[:, 1:, None], axis=-1)         # (m, n, 1)
+    log_p = own - top - np.log(np.exp(logits - top).sum(axis=-1, keepdims=True))
+    return -float(log_p.mean()), -float(stories.log_p[:, 1:].mean())
 
 
 def accuracy(model, without=()):
