@@ -32,19 +32,24 @@ def next_probabilities(logits, temperature=1.0, top_k=None, top_p=None):
         raise ValueError(f"temperature must be at least 0 and finite, got {temperature}")
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p must be above 0 and at most 1, got {top_p}")
-    z = last_row(logits)                                    # (n, V) -> (V,)
-    p = np.zeros(len(z))
+    return row_by_row(last_row(logits)[None], temperature, top_k, top_p)[0]     # (1, V) -> (V,)
+
+
+def row_by_row(z, temperature, top_k, top_p):
+    """The distribution that each row of logits leaves.  z : (m, V) float64.  Returns (m, V)."""
+    p, rows = np.zeros(z.shape), np.arange(len(z))[:, None]                     # (m, V), (m, 1)
     if temperature == 0:
-        p[z.argmax()] = 1                                   # of equal ones the first
+        p[rows, z.argmax(axis=1, keepdims=True)] = 1        # of equal ones the first
         return p
-    order = np.argsort(-z, kind="stable")                   # (V,) ids from the largest logit down
+    order = np.argsort(-z, axis=1, kind="stable")           # (m, V) ids from the largest logit down
+    z = z[rows, order]                                      # (m, V) sorted
     with np.errstate(over="ignore"):                        # what gets too large for a number becomes -inf
-        z = (z[order] - z[order[0]]) / temperature          # (V,) sorted, the largest is 0
-    sorted_p = softmax(z[:top_k])                           # (k,)
+        z = (z - z[:, :1]) / temperature                    # (m, V) the largest is 0
+    sorted_p = softmax(z[:, :top_k])                        # (m, k)
     if top_p is not None and top_p < 1:
-        crossing = np.searchsorted(np.cumsum(sorted_p), top_p - ROUNDING)
-        sorted_p = sorted_p[:crossing + 1]
-    p[order[:len(sorted_p)]] = sorted_p / sorted_p.sum()
+        reached = np.cumsum(sorted_p, axis=1) >= top_p - ROUNDING               # (m, k)
+        sorted_p[:, 1:][reached[:, :-1]] = 0                # what comes after the one that crosses
+    p[rows, order[:, :top_k]] = sorted_p / sorted_p.sum(axis=1, keepdims=True)
     return p
 
 
@@ -57,6 +62,16 @@ def sample_next(logits, rng, temperature=1.0, top_k=None, top_p=None):
     rng = generator("rng", rng)
     p = next_probabilities(logits, temperature, top_k, top_p)             # (V,)
     return int(rng.choice(len(p), p=p))
+
+
+def sample_rows(z, rng, temperature, top_k, top_p):
+    """An id for each row of logits: what `sample_next` draws of one row after the other.
+
+    z : (m, V) float64, rng : a generator.  Returns (m,).
+    """
+    reached = np.cumsum(row_by_row(z, temperature, top_k, top_p), axis=1)       # (m, V)
+    u = rng.random((len(z), 1))                             # (m, 1), a number a row, as rng.choice takes it
+    return (reached / reached[:, -1:] <= u).sum(axis=1)     # (m,)
 
 
 def last_row(logits):

@@ -17,7 +17,8 @@ MATHS = ["embeddings", "attention", "multi_head", "low_rank", "kv_cache", "kv_sh
 # What these get has been looked at by the functions that call them.
 INNER = {
     "attention.attend_at_once", "low_rank.svd", "kv_sharing.up_projections",
-    "kv_sharing.pattern", "kv_cache.part_of", "sampling.last_row",
+    "kv_sharing.pattern", "kv_cache.part_of", "sampling.last_row", "sampling.row_by_row",
+    "sampling.sample_rows",
     "multi_head.heads_of",
 }
 

@@ -8,7 +8,7 @@ import slow
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.sampling import next_probabilities, sample_next
+from helpers.sampling import next_probabilities, sample_next, sample_rows
 
 
 def by_definition(row, temperature=1.0, top_k=None, top_p=None):
@@ -134,6 +134,15 @@ def test_a_draw_is_an_int_and_repeats_with_the_seed():
     assert first == again and len(set(first)) == 3
     assert all(type(token) is int for token in first)
     assert [sample_next([[0, 3, 3]], np.random.default_rng(s), temperature=0) for s in range(20)] == [1] * 20
+
+
+@given(st.lists(st.lists(st.integers(-6, 6), min_size=9, max_size=9), min_size=1, max_size=5),
+       st.fixed_dictionaries(settings_of_all), st.integers(0, 99))
+def test_rows_together_draw_what_they_draw_in_turn(rows, settings, seed):
+    rng, in_turn = np.random.default_rng(seed), np.random.default_rng(seed)
+    drawn = sample_rows(np.array(rows, float), rng, **settings)
+    assert drawn.tolist() == [sample_next([row], in_turn, **settings) for row in rows]
+    assert rng.random() == in_turn.random()
 
 
 def call(logits=((0.0, 1.0),), rng=None, **settings):

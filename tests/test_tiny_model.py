@@ -637,3 +637,7 @@ def test_no_stories_and_no_words_are_possible_and_too_many_are_refused(model):
         write_stories(model, 1.5, 3)
     with pytest.raises(TypeError, match="model must be a TinyModel"):
         write_stories(model.vocab, 1, 3)
+    with pytest.raises(ValueError, match="top_p must be above 0"):
+        write_stories(model, 1, 3, np.random.default_rng(0), top_p=2)
+    with pytest.raises(TypeError, match="rng must be a NumPy generator"):
+        write_stories(model, 1, 3, 5)

@@ -6,11 +6,11 @@ A step reads the newest word of every story at once, one product for all of them
 
 import numpy as np
 
-from helpers.arrays import came, count
+from helpers.arrays import came, count, generator
 from helpers.attention import scaled_scores, softmax
 from helpers.kv_cache import KVCache
 from helpers.multi_head import layer_norm
-from helpers.sampling import sample_next
+from helpers.sampling import next_probabilities, sample_rows
 from helpers.tiny_model.model import TinyModel
 
 
@@ -25,6 +25,8 @@ def write_stories(model, m, n_new, rng=None, temperature=1.0, top_k=None, top_p=
     if not isinstance(model, TinyModel):
         raise TypeError(f"model must be a TinyModel, got {came(model)}")
     m, n_new = count("m", m), count("n_new", n_new, most=model.n_max - 1)
+    next_probabilities(np.zeros((1, 1)), temperature, top_k, top_p)         # refuses what cannot be
+    rng = None if rng is None else generator("rng", rng)
     h, bos = model.n_heads, model.word_to_id["<bos>"]
     ids = np.full((m, n_new + 1), bos)
     caches = [KVCache(max(m, 1) * h, n_new + 1, model.d_k, model.d_v, model.E.dtype) for _ in model.layers]
@@ -41,6 +43,5 @@ def write_stories(model, m, n_new, rng=None, temperature=1.0, top_k=None, top_p=
         if rng is None:
             ids[:, t + 1] = logits.argmax(axis=1)
         else:
-            how = temperature, top_k, top_p
-            ids[:, t + 1] = [sample_next(row[None], rng, *how) for row in logits]
+            ids[:, t + 1] = sample_rows(logits.astype(np.float64), rng, temperature, top_k, top_p)
     return [[model.vocab[i] for i in story] for story in ids]

@@ -302,7 +302,8 @@ SAMPLE_NEXT = Exercise(
     "8.1", "sample_next", "08", right.sample_next,
     arguments={"logits": ("n", "V"), "rng": ()}, returns={"share of each id": ("V",)},
     one_answer="one id, an int,",
-    cases=sample_cases, steps=sample_steps, explain=one_id_always, does_it_all=(right.next_probabilities,),
+    cases=sample_cases, steps=sample_steps, explain=one_id_always,
+    does_it_all=(right.next_probabilities, right.row_by_row, right.sample_rows),
     exact=lambda logits, rng, **options: right.next_probabilities(logits, **options),
     passed="A model gives logits; how bold a text it writes with them is yours to set.",
     mistakes=(
