@@ -9,7 +9,7 @@ import pytest
 import wrong_answers
 from every_exercise import report_on
 
-from helpers.checks import check, newer_cell, report, run
+from helpers.checks import check, judge, newer_cell, process, record, report, run
 from helpers.checks.compare import number, numbers
 from helpers.checks.report import Report, encodable, print_safely, table
 from helpers.figures.style import LIGHT
@@ -229,3 +229,46 @@ def test_the_courses_own_function_does_not_count_as_solved(capsys, monkeypatch, 
 def test_a_report_says_yes_or_no_and_nothing_else():
     assert Report("x", "passed").passed and not Report("x", "wrong").passed
     assert Report("x", "wrong").diagnosis == "" and Report("x", "wrong").remarks == []
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """The jobs that the process of the checks gets meanwhile; nothing is noted down as solved."""
+    given, run_apart = [], process.run_apart
+    monkeypatch.setattr(process, "run_apart", lambda *job, **how: given.append(job) or run_apart(*job, **how))
+    monkeypatch.setattr(record, "note", lambda name, passed: "")
+    monkeypatch.setattr(judge, "RIGHT", {})
+    return given
+
+
+def scaled_scores(Q, K):
+    return Q @ K.T / Q.shape[1] ** 0.5
+
+
+def test_what_a_check_has_just_found_right_is_not_judged_twice(jobs):
+    check(scaled_scores)
+    assert len(jobs) == 1
+    assert run("scaled_scores", scaled_scores).passed and len(jobs) == 1
+    check(scaled_scores)                                    # a check always asks
+    assert len(jobs) == 2
+    assert run("scaled_scores", lambda Q, K: scaled_scores(Q, K)).passed and len(jobs) == 3
+    space = {}
+    exec("def scaled_scores(Q, K):\n    return K", space)
+    check(space["scaled_scores"])
+    before = len(jobs)                                      # what is wrong is asked again
+    assert not run("scaled_scores", space["scaled_scores"]).passed and len(jobs) > before
+
+
+def test_what_is_wrong_or_rests_on_something_else_by_now_is_judged_again(jobs, monkeypatch):
+    space = {"scale": lambda d: d ** 0.5}
+    exec("def scaled_scores(Q, K):\n    return Q @ K.T / scale(Q.shape[1])", space)
+    answer = space["scaled_scores"]
+    check(answer)
+    space["scale"] = lambda d: d
+    assert not run("scaled_scores", answer).passed
+    check(answer)
+    space["scale"] = lambda d: d ** 0.5
+    assert run("scaled_scores", answer).passed
+    check(answer)
+    monkeypatch.setattr(np, "sqrt", np.exp)
+    assert "numpy.sqrt has been replaced" in run("scaled_scores", answer).message

@@ -160,6 +160,21 @@ def test_a_model_on_the_readers_functions_passes_and_says_whose_they_are(small):
     assert report.message.endswith("That was the last one.") and report.remarks == []
 
 
+def test_a_notebook_that_has_been_saved_since_the_check_is_read_again(small):
+    exercises()
+    space = {"__name__": "__main__"}
+    exec("def my_model(model, mine):\n"
+         "    return model.use(softmax=mine['softmax'], merge_heads=mine['merge_heads'])", space)
+    check(space["my_model"])
+    assert run("my_model", space["my_model"]) is run("my_model", space["my_model"])
+    exercises(**{"04": ("merge-heads", "def merge_heads(H):\n    return H")})
+    assert run("my_model", space["my_model"]).at_fault == ("merge_heads",)
+    exercises()
+    check(space["my_model"])
+    space["softmax"] = lambda z: z                          # a later cell of the notebook it stands in
+    assert not run("my_model", space["my_model"]).passed
+
+
 @pytest.mark.parametrize(("number", "source", "says"), [
     ("04", "def merge_heads(H):\n    return np.concatenate(list(H[::-1]), axis=1)", "merge_heads → '"),
     ("04", "def merge_heads(H):\n    return H", "merge_heads → ValueError: your merge_heads must give"),

@@ -25,7 +25,7 @@ from difflib import get_close_matches
 
 from helpers.checks import process, record
 from helpers.checks.exercises import BY_NAME, EXERCISES
-from helpers.checks.judge import run, snapshot, unusable, with_more
+from helpers.checks.judge import run, run_and_keep, snapshot, unusable, with_more
 from helpers.checks.report import Report, show
 from helpers.checks.signature import not_a_function
 
@@ -48,7 +48,7 @@ def verdict_on(function, frame):
     if (getattr(function, "__module__", "") or "").startswith("helpers."):
         own = f"This is the course's own {name}. Write yours under the same name and check that."
         return Report(name, "not written", "not written yet", facts=(own,))
-    report = run(name, function)
+    report = run_and_keep(name, function)
     if report.state in ("passed", "wrong"):
         trouble = record.note(name, report.passed)
         if trouble:

@@ -14,6 +14,7 @@ from helpers.checks.exercises import BY_NAME
 from helpers.checks.signature import is_empty
 from helpers.checks.source import is_course
 
+NOTEBOOKS = "[0-9][0-9]_*.ipynb"
 RUN = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 
 
@@ -39,7 +40,7 @@ def saved_functions(folder="."):
     Raises TypeError when `folder` is no path.
     """
     found, left_out = {}, {}
-    for path in sorted(given.path("folder", folder).glob("[0-9][0-9]_*.ipynb")):
+    for path in sorted(given.path("folder", folder).glob(NOTEBOOKS)):
         try:
             here = functions_of(path, left_out)
             at_home = {name for name in here if path.name.startswith(BY_NAME[name].notebook)}

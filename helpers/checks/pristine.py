@@ -4,7 +4,9 @@
 """
 
 import importlib
+import sys
 from contextlib import contextmanager
+from operator import is_
 
 MATHS = (
     "math",
@@ -27,25 +29,29 @@ class Snapshot:
     """The names in some modules and what they stood for when the snapshot was taken."""
 
     def __init__(self, modules=MATHS):
-        self.names = {module: dict(vars(importlib.import_module(module))) for module in modules}
+        self.names = {
+            module: {
+                name: value
+                for name, value in names_in(module).items()
+                if not (name.startswith("__") or name == "_")
+            }
+            for module in modules
+        }
 
     def replaced(self):
         """[(module, name), …] of everything that is no longer what it was. New names do not count."""
         found = []
         for module, names in self.names.items():
-            now = vars(importlib.import_module(module))
-            found += [
-                (module, name)
-                for name, value in names.items()
-                if now.get(name) is not value and not (name.startswith("__") or name == "_")
-            ]
+            now = names_in(module)
+            if not all(map(is_, map(now.get, names), names.values())):  # quick: asked after every call
+                found += [(module, name) for name, value in names.items() if now.get(name) is not value]
         return found
 
     def put_back(self):
         """Put the originals back for good; gives what was replaced, as ["numpy.exp", …]."""
         replaced = self.replaced()
         for module, name in replaced:
-            vars(importlib.import_module(module))[name] = self.names[module][name]
+            names_in(module)[name] = self.names[module][name]
         return [f"{module}.{name}" for module, name in replaced]
 
     @contextmanager
@@ -54,7 +60,7 @@ class Snapshot:
         replaced = self.replaced()
         theirs = []
         for module, name in replaced:
-            space = vars(importlib.import_module(module))
+            space = names_in(module)
             theirs.append((space, name, name in space, space.get(name)))
             space[name] = self.names[module][name]
         try:
@@ -65,3 +71,8 @@ class Snapshot:
                     space[name] = value
                 else:
                     space.pop(name, None)
+
+
+def names_in(module):
+    """The names of a module and what they stand for now, to read and to write."""
+    return vars(sys.modules.get(module) or importlib.import_module(module))

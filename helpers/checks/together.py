@@ -7,6 +7,7 @@ transformers library on the same weights, in float32.
 
 import pickle
 from functools import cached_property
+from pathlib import Path
 from textwrap import wrap
 
 import numpy as np
@@ -15,7 +16,7 @@ from helpers import smollm2
 from helpers.checks import process
 from helpers.checks.exercise import Case
 from helpers.checks.exercises import BY_NAME
-from helpers.checks.notebooks import running_functions, saved_functions
+from helpers.checks.notebooks import NOTEBOOKS, running_functions, saved_functions
 from helpers.checks.observe import Told, describe, in_words
 from helpers.checks.report import Report
 from helpers.checks.signature import is_empty
@@ -65,6 +66,12 @@ def judge(exercise, function, without=()):
         remarks=remarks,
         next=what_next(exercise),
     )
+
+
+def rests_on(my_model):
+    """What the report on my_model rests on: all functions that run here, and the notebooks as saved."""
+    saved = [(path.name, path.stat().st_mtime_ns) for path in sorted(Path().glob(NOTEBOOKS))]
+    return process.carry(Trial(my_model, True)), saved
 
 
 def wrong(name, said, faulty, remarks):
