@@ -35,7 +35,7 @@ def own_functions(function):
 
 
 def is_course(function):
-    return (function.__module__ or "").startswith("helpers.")
+    return (getattr(function, "__module__", None) or "").startswith("helpers.")
 
 
 def codes(code):
