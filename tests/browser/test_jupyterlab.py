@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 
 def test_the_start_address_opens_the_first_notebook_with_its_pictures(page, course):
-    open_notebook(page, course.start_url)
+    open_notebook(page, course.start_url + "&reset")        # a first visit: no tabs of another one
     expect(page.locator(".lm-TabBar-tab.jp-mod-current", has_text="00_start_here.ipynb")).to_be_visible()
     expect(page.get_by_role("heading", name="00 · Start here")).to_be_visible()
     expect(page.locator(".jp-OutputArea-output img[alt]").first).to_be_visible()       # nothing is run yet
