@@ -95,6 +95,17 @@ EXPECTED = r"must|is not in the vocabulary|do not fit|is full|next position|leav
 CAME = r"got|has|had|differ|gave|holds|is \d|more came|'\w+'|\(\d.*\), \w+ \(|throughout"
 
 
+def is_tried(name, functions, good, besides=("self",)):
+    """That `good` has a kind for each argument of this function, but for those named `besides`.
+
+    Of a function that takes any names (**more) it is only asked that it is there.
+    """
+    assert name in good, f"{name} is new: say in GOOD how it is called and of what kind its arguments are"
+    parameters = inspect.signature(functions[name]).parameters
+    if all(parameter.kind != parameter.VAR_KEYWORD for parameter in parameters.values()):
+        assert sorted(good[name]) == sorted(set(parameters) - set(besides))
+
+
 def judge(function, kinds, argument, expected=EXPECTED, came=CAME):
     """Call the function with each wrong value of one argument; AssertionError unless it is refused well."""
     kind = kinds[argument]
