@@ -29,7 +29,6 @@ drawn and the entropy is computed exactly.
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 
 import numpy as np
 
@@ -246,25 +245,27 @@ def grammar(held_out=True):
 
 @cache
 def _grammar(held_out):
-    number = {((), ("start",)): 0}
-    rows, todo = [], [((), ("start",))]
-    for loved, phrase in todo:                                        # grows while new states are found
-        row = []
-        for word, share, loved_after, phrase_after in moves(loved, phrase):
+    states = [((), ("start",))]
+    number = {states[0]: 0}
+    word, share, after, many = [], [], [], []                         # of all ways on; how many a state has
+    for loved, phrase in states:                                      # grows while new states are found
+        before = len(word)
+        for next_word, its_share, loved_after, phrase_after in moves(loved, phrase):
             if not held_out and HELD_OUT & set(loved_after):
                 continue
             state = (loved_after, phrase_after)
-            after = number.setdefault(state, len(number))
-            if after == len(todo):
-                todo.append(state)
-            row.append((WORD_TO_ID[word], share, after))
-        rows.append(row)
-    k = max(map(len, rows))
-    word, after = np.zeros((len(rows), k), np.int64), np.zeros((len(rows), k), np.int64)
-    probability = np.zeros((len(rows), k))
-    there = np.arange(k) < np.array([len(row) for row in rows])[:, None]         # (S, k)
-    word[there], probability[there], after[there] = zip(*chain.from_iterable(rows), strict=True)
+            after.append(number.setdefault(state, len(number)))
+            if after[-1] == len(states):
+                states.append(state)
+            word.append(WORD_TO_ID[next_word])
+            share.append(its_share)
+        many.append(len(word) - before)
+    there = np.arange(max(many)) < np.array(many)[:, None]            # (S, k)
+    tables = [np.zeros(there.shape, dtype) for dtype in (np.int64, float, np.int64)]
+    for table, values in zip(tables, (word, share, after), strict=True):
+        table[there] = values
+    word, probability, after = tables
     probability /= probability.sum(axis=1, keepdims=True)
-    kinds = [kind_of_next(*state) for state in todo]
+    kinds = [kind_of_next(*state) for state in states]
     return Grammar(word, probability, after, np.array([KINDS.index(k) if k else -1 for k in kinds], np.int8),
-                   np.array([phrase[0] == "loves" and phrase[1] in HELD_OUT_NAMES for _, phrase in todo]))
+                   np.array([phrase[0] == "loves" and phrase[1] in HELD_OUT_NAMES for _, phrase in states]))

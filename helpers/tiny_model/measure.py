@@ -47,13 +47,13 @@ def fresh_stories(m=400, n=41, seed=2017):
 @cache
 def _fresh_stories(m, n, seed):
     drawn = grammar().stories(6 * m, n, seed)
-    chosen = []
-    for i in range(6 * m):
-        words = drawn.words(i)
-        pairs = {(words[t - 1], words[t + 1]) for t in range(1, n - 1) if words[t] == "loves"}
-        if pairs & HELD_OUT or not set(words) & set(NAMES):
-            chosen.append(i)
-    chosen = chosen[:m]
+    held_out = np.zeros((len(VOCAB), len(VOCAB)), bool)                     # (V, V) name, fruit
+    for name, fruit in HELD_OUT:
+        held_out[WORD_TO_ID[name], WORD_TO_ID[fruit]] = True
+    loves = drawn.ids[:, 1:-1] == WORD_TO_ID["loves"]                       # (6m, n - 2)
+    pairs = loves & held_out[drawn.ids[:, :-2], drawn.ids[:, 2:]]
+    named = np.isin(drawn.ids, [WORD_TO_ID[name] for name in NAMES])        # (6m, n)
+    chosen = np.nonzero(pairs.any(axis=1) | ~named.any(axis=1))[0][:m]
     return Stories(*(x[chosen] for x in (drawn.ids, drawn.log_p, drawn.kind, drawn.allowed, drawn.new_fruit)))
 
 
