@@ -225,11 +225,12 @@ class Grammar:
         for i, word in enumerate(words):
             if word == "<bos>" and i == 0:
                 continue
-            row = self._row(state)
-            if word not in row:
+            many = np.count_nonzero(self.probability[state])
+            choices = self.word[state, :many].tolist()
+            if not isinstance(word, str) or WORD_TO_ID.get(word) not in choices:
                 raise ValueError(f"no story goes on with {given.came(word)} after {' '.join(words[:i])!r}; "
-                                 f"there it is one of: {', '.join(row)}")
-            state = self.after[state, list(self.word[state]).index(WORD_TO_ID[word])]
+                                 f"there it is one of: {', '.join(self._row(state))}")
+            state = self.after[state, choices.index(WORD_TO_ID[word])]
         return self._row(state)
 
     def _row(self, state):
