@@ -18,7 +18,7 @@ from helpers import attention, embeddings, kv_sharing, multi_head, sampling, smo
 from helpers.smollm2 import measure
 from helpers.smollm2 import model as module
 from helpers.smollm2.functions import WHEN, Functions
-from helpers.smollm2.model import SmolLM2, rms_norm, silu
+from helpers.smollm2.model import FEW, SmolLM2, product, rms_norm, silu
 from helpers.smollm2.weights import Config, Weights
 
 DATA = Path(__file__).with_name("data")
@@ -97,6 +97,17 @@ def test_rms_norm_and_silu():
         warnings.simplefilter("error")
         z = np.array([-1e4, -3, 0, 3, 1e4], np.float32)
         assert np.allclose(silu(z), [0, -3 / (1 + np.exp(3)), 0, 3 / (1 + np.exp(-3)), 1e4])
+
+
+@pytest.mark.parametrize("n", [1, 2, FEW, FEW + 1])
+@pytest.mark.parametrize("d_out", [3 * FEW, 3 * FEW + 1])
+def test_a_product_is_the_same_in_parts_and_at_once(n, d_out):
+    rng = np.random.default_rng(n)
+    x, W_t = (rng.normal(size=(m, 40)).astype(np.float32) for m in (n, d_out))
+    for rows in (x, np.asfortranarray(x)):
+        for W in (W_t.T, np.ascontiguousarray(W_t.T)):      # as it lies on the disk, and the other way
+            assert product(rows, W).dtype == np.float32
+            np.testing.assert_allclose(product(rows, W), x.astype(float) @ W, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 8])

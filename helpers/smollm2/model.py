@@ -18,6 +18,7 @@ from helpers.smollm2.tokenizer import Tokenizer, open_tokenizer
 from helpers.smollm2.weights import Weights, as_folder, open_weights
 
 CHUNK = 256                       # how many tokens are read at a time: bounds the memory of scores and logits
+FEW = 24                          # rows, or fewer, that are multiplied by a part of a matrix at a time
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 END = "<|im_end|>"                # the mark with which an answer ends
 
@@ -39,9 +40,16 @@ def rms_norm(x, gamma, eps):
 def product(x, W):
     """x @ W, computed as (Wᵀ xᵀ)ᵀ: for W as the weights lie on the disk, BLAS is a quarter faster that way.
 
+    BLAS copies a large matrix before it multiplies, which for few rows takes as long as the product itself.
+    Small ones OpenBLAS (on AVX-512) takes as they lie, so few rows get Wᵀ in parts: up to twice as fast.
+
     x : (n, d_in), W : (d_in, d_out).  Returns (n, d_out).
     """
-    return (W.T @ x.T).T                                    # (d_out, d_in) @ (d_in, n) -> (n, d_out)
+    W_t, n = W.T, len(x)                                    # (d_out, d_in)
+    if 1 < n <= FEW and W_t.flags.c_contiguous and len(W_t) % FEW == 0:
+        parts = W_t.reshape(-1, FEW, W_t.shape[1])          # (d_out / FEW, FEW, d_in) a view
+        return (parts @ x.T).reshape(-1, n).T               # (…, FEW, d_in) @ (d_in, n) -> (n, d_out)
+    return (W_t @ x.T).T                                    # (d_out, d_in) @ (d_in, n) -> (n, d_out)
 
 
 def silu(z):
