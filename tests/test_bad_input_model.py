@@ -144,6 +144,7 @@ WRITTEN = {"n_new": count(2), "temperature": number(1.0, -1.0, np.inf), "top_k":
            "rng": thing(None, 3, "rng", np.random, [], np.random.RandomState(0))}
 RAGGED = [[1.0, 2.0], [3.0]]
 LAYERS = thing([1], 3, "ab", [None], [2], [-1], [1.0], [True], {"a": 1}, np.array(1), called="layers")
+SEEN = MODEL.run("tom")
 MARK = thing("<|im_end|>", None, 3, [], "<|im_end", "")
 
 GOOD = {
@@ -166,6 +167,8 @@ GOOD = {
     "smollm2.model.SmolLM2.next_tokens": {"text": ids(), "k": count(3, 1), "without": pairs()},
     "smollm2.model.SmolLM2.losses": {"text": ids(), "without": pairs()},
     "smollm2.model.SmolLM2.run": {"text": ids(), "layers": LAYERS, "without": pairs()},
+    "smollm2.model.SmolLM2.rerun": {"seen": thing(SEEN, None, "tom", [1, 2, 3], SEEN.layers),
+                                    "without": pairs(), "layers": LAYERS},
     "smollm2.model.SmolLM2.generate_ids": {"text": ids()} | WRITTEN | {
         "cache": flag(), "without": pairs(), "stop": flag(False)},
     "smollm2.model.SmolLM2.generate": {"text": ids()} | WRITTEN,

@@ -532,6 +532,30 @@ def test_a_trace_holds_what_the_layers_computed(real):
         real.use(grouped_query_attention=NOT_CAUSAL["grouped_query_attention"]).run("hello")
 
 
+@pytest.mark.parametrize(("before", "without"), [([], [(16, 0)]), ([], [(16, 0), (3, 1), (29, 8)]), ([], []),
+                                                 ([(16, 0)], [(3, 1)]), ([(3, 1)], [(16, 0)])])
+def test_a_run_once_more_is_the_run_without_these_heads(real, before, without):
+    seen = real.run("I love apples and I love", without=before)
+    again, anew = real.rerun(seen, without), real.run(seen.ids, without=before + without)
+    assert again.tokens == anew.tokens and again.without == anew.without and again.ids is seen.ids
+    np.testing.assert_array_equal(again.X_out, anew.X_out)
+    assert list(again.layers) == list(anew.layers) == list(range(30))
+    for i, layer in anew.layers.items():
+        for name, array in vars(layer).items():
+            np.testing.assert_array_equal(vars(again.layers[i])[name], array)
+
+
+def test_a_run_once_more_begins_at_the_first_head_that_is_off(real):
+    mine = real.use(rope=embeddings.rope)
+    seen = mine.run("I love apples", [5, 16])
+    mine.functions.calls.clear()
+    again = mine.rerun(seen, [(20, 1), (16, 0)], [5])
+    assert mine.functions.calls["rope"] == 30 - 16 and again.layers == {5: seen.layers[5]}
+    for layers, off in (([5], [(3, 0)]), ([3], [(16, 0)]), ([3], [])):
+        with pytest.raises(ValueError, match=r"seen must keep layer 3, got one that keeps \[5, 16\]"):
+            real.rerun(seen, off, layers)
+
+
 def test_the_likeliest_tokens_to_come(real):
     found = real.next_tokens("The capital of France is", k=3)
     assert found[0][0] == " Paris" and found[0][1] > found[1][1] > found[2][1] > 0

@@ -110,6 +110,7 @@ class Trace:
     ids: np.ndarray       # (n,)
     layers: dict          # number of a layer -> its LayerTrace
     X_out: np.ndarray     # (n, d_model)  after the last layer and the final norm
+    without: list         # the (layer, head) pairs that were switched off
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,8 +180,12 @@ class SmolLM2:
         start = self._kept(caches)
         positions = np.arange(start, start + len(ids))
         X = self.functions.embed(ids, self.weights.E)                           # (n, d_model)
-        for i, cache in enumerate(caches):
-            X, trace = self.layer(i, X, positions, cache, off.get(i, ()), need_pattern=i in keep)
+        return self._through(0, X, positions, caches, off, keep)
+
+    def _through(self, first, X, positions, caches, off, keep):
+        """X, which comes into layer `first`, through that and all above and the final norm: (n, d_model)."""
+        for i in range(first, self.config.n_layers):
+            X, trace = self.layer(i, X, positions, caches[i], off.get(i, ()), need_pattern=i in keep)
             if i in keep:
                 keep[i] = trace
         return rms_norm(X, self.weights.final_norm, self.config.norm_eps)
@@ -265,10 +270,32 @@ class SmolLM2:
         layers : the numbers of those to keep; all by default, which for n tokens takes about
         30 · (9 n² + 3840 n) · 4 bytes.  without : (layer, head) pairs to switch off.
         """
-        ids = self.ids(text)
+        ids, without = self.ids(text), pairs(without)
         keep = self._layers(range(self.config.n_layers) if layers is None else layers)
         X_out = self.forward(ids, self.new_caches(len(ids)), without, keep)
-        return Trace(self.tokenizer.tokens(ids), ids, keep, X_out)
+        return Trace(self.tokenizer.tokens(ids), ids, keep, X_out, without)
+
+    def rerun(self, seen, without, layers=None):
+        """A run of this model once more, with some heads off as well; what `run` gives, and sooner.
+
+        What lies below the first of these heads stays as it was, so it is taken from `seen`, a Trace in which
+        that head's layer is kept.  without, layers : as for `run`.
+        Raises TypeError when `seen` is no Trace, ValueError when it does not keep a layer that is needed.
+        """
+        if not isinstance(seen, Trace):
+            raise TypeError(f"seen must be a Trace, as run gives it, got {given.came(seen)}")
+        L, without = self.config.n_layers, pairs(without)
+        keep = self._layers(range(L) if layers is None else layers)
+        first = min(self._switched(without), default=L)
+        for i in [*keep, first]:
+            if i <= first and i < L and i not in seen.layers:
+                raise ValueError(f"seen must keep layer {i}, got one that keeps {sorted(seen.layers)}")
+        keep.update((i, seen.layers[i]) for i in keep if i < first)
+        without, X_out = seen.without + without, seen.X_out
+        if first < L:
+            X, caches = seen.layers[first].X, self.new_caches(len(seen.ids))
+            X_out = self._through(first, X, np.arange(len(X)), caches, self._switched(without), keep)
+        return Trace(seen.tokens, seen.ids, keep, X_out, without)
 
     def generate_ids(self, text, n_new=100, temperature=0.0, top_k=None, top_p=None, rng=None, cache=True,
                      without=(), stop=True):
