@@ -48,9 +48,9 @@ from helpers.smollm2.model import Chat
 from helpers.smollm2.tokenizer import Tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULES = ["smollm2.fetch", "smollm2.functions", "smollm2.measure", "smollm2.model", "smollm2.tokenizer",
-           "smollm2.weights", "exercise_notebooks", "notebook_store", "published_models", "blas", "tiles",
-           "checks", "checks.notebooks"]
+MODULES = ["smollm2.fetch", "smollm2.functions", "smollm2.measure", "smollm2.model",
+           "smollm2.side_by_side", "smollm2.tokenizer", "smollm2.weights", "exercise_notebooks",
+           "notebook_store", "published_models", "blas", "tiles", "checks", "checks.notebooks"]
 FUNCTIONS = {name: function for module in MODULES for name, function in public(module).items()}
 FUNCTIONS["checks.judge.run"] = run                         # all else there is of the engine
 
@@ -175,6 +175,11 @@ GOOD = {
     "smollm2.model.SmolLM2.chat": {"system": text(), "n_max": count(30, 1, 64)},
     "smollm2.model.Chat": {"model": model(), "system": text(), "n_max": count(30, 1, 64)},
     "smollm2.model.Chat.say": {"text": text()} | WRITTEN,
+    "smollm2.side_by_side.write_side_by_side": {
+        "model": model(), "text": ids(), "n_new": count(2),
+        "draws": thing([{"temperature": 1.0}], None, 3, "ab", {}, [None], [3], [{"temp": 1}],
+                       [{"temperature": -1}], [{"top_k": 0}], [{"top_p": 2}], [{"rng": 3}],
+                       called="draws|temperature|top_k|top_p|rng")},
     "smollm2.model.load": {"folder": path("nowhere")},
     "smollm2.weights.is_fetched": {"folder": path("nowhere")},
     "smollm2.weights.as_folder": {"folder": path("nowhere")},

@@ -19,6 +19,7 @@ from helpers.smollm2 import measure
 from helpers.smollm2 import model as module
 from helpers.smollm2.functions import WHEN, Functions
 from helpers.smollm2.model import FEW, SmolLM2, product, rms_norm, silu
+from helpers.smollm2.side_by_side import write_side_by_side
 from helpers.smollm2.weights import Config, Weights
 
 DATA = Path(__file__).with_name("data")
@@ -554,6 +555,40 @@ def test_a_run_once_more_begins_at_the_first_head_that_is_off(real):
     for layers, off in (([5], [(3, 0)]), ([3], [(16, 0)]), ([3], [])):
         with pytest.raises(ValueError, match=r"seen must keep layer 3, got one that keeps \[5, 16\]"):
             real.rerun(seen, off, layers)
+
+
+DRAWS = [{}, {"temperature": 0.8, "top_p": 0.9}, {"temperature": 2, "top_k": 1000}, {"temperature": 1}]
+
+
+def drawn(seed):
+    """The draws, each with its own new rng."""
+    return [draw | {"rng": np.random.default_rng([seed, j])} for j, draw in enumerate(DRAWS)]
+
+
+def test_side_by_side_the_same_words_come_as_one_by_one(real):
+    text = "The capital of France is"
+    found = write_side_by_side(real, text, drawn(1), 6)
+    assert found == ["".join(real.generate(text, 6, **draw)) for draw in drawn(1)] and len(set(found)) == 4
+    with pytest.raises(ValueError, match=r"at most 8192 tokens, got 5 \+ 8188"):
+        write_side_by_side(real, text, [{}], 8188)
+    assert write_side_by_side(real, text, [], 6) == [] and write_side_by_side(real, text, [{}], 0) == [""]
+
+
+def test_side_by_side_each_ends_at_the_mark(real):
+    end = real.tokenizer.id_of("<|im_end|>")
+    chosen = iter([7, 8, end, 9, 7, end])    # two a step; when both have ended none is asked for
+    mine = real.use(sample_next=lambda *_: next(chosen))
+    found = write_side_by_side(mine, "hello", [{}, {}], 9)
+    assert found == [real.tokenizer.decode([7]), real.tokenizer.decode([8, 9])]
+
+
+def test_side_by_side_your_functions_run_and_each_reads_its_own_past(real):
+    names = ("rope", "grouped_query_attention", "split_heads", "merge_heads", "embed")
+    mine = real.use(**{name: strict(name, []) for name in names}, scaled_scores=attention.scaled_scores)
+    found = write_side_by_side(mine, "The capital of France is", drawn(1)[:2], 3)
+    assert found == write_side_by_side(real, "The capital of France is", drawn(1)[:2], 3)
+    calls = mine.functions.calls
+    assert calls["rope"] == 3 * 30 and calls["grouped_query_attention"] == 2 * 2 * 30
 
 
 def test_the_likeliest_tokens_to_come(real):

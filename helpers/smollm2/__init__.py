@@ -6,7 +6,8 @@
     mine = model.use(rope=my_rope, grouped_query_attention=my_grouped_query_attention)
 
 `weights` opens what `fetch` has made ready, `tokenizer` cuts text into tokens, `functions` says which of the
-course's functions run, yours or the helpers', and `model` puts it all together. `measure` scores its heads.
+course's functions run, yours or the helpers', and `model` puts it all together. `measure` scores its heads;
+`side_by_side` continues a text several times at once.
 SmolLM2: Allal et al. 2025.
 """
 

@@ -152,7 +152,10 @@ class SmolLM2:
     # the forward pass
 
     def layer(self, i, X, positions, cache, off=(), need_pattern=False):
-        """One layer: X (n, d_model) to (n, d_model), and what it computed on the way, a LayerTrace."""
+        """One layer: X (n, d_model) to (n, d_model), and what it computed on the way, a LayerTrace.
+
+        cache : a KVCache, or a list of n where each row is the newest token of a text of its own.
+        """
         c, w, f = self.config, self.weights, self.functions
         N = rms_norm(X, w.attention_norm[i], c.norm_eps)                        # (n, d_model)
         all_of_them = np.ascontiguousarray(product(N, w.W_qkv[i]))              # (n, (h + 2g)·d_k)
@@ -160,8 +163,11 @@ class SmolLM2:
         V = heads[-c.n_kv_heads:]                                               # (g, n, d_v)
         turned = f.rope(heads[:-c.n_kv_heads], positions, c.rope_base)          # (h + g, n, d_k)
         Q, K = turned[:c.n_heads], turned[c.n_heads:]
-        K, V = cache.append(K, V, position=positions[0])                        # (g, all so far, d)
-        Z, A = f.attend(Q, K, V, need_pattern)                                  # (h, n, d_v)
+        if isinstance(cache, list):
+            Z, A = self._attend_each(Q, K, V, positions, cache), None           # (h, n, d_v)
+        else:
+            K, V = cache.append(K, V, position=positions[0])                    # (g, all so far, d)
+            Z, A = f.attend(Q, K, V, need_pattern)                              # (h, n, d_v)
         if off:
             Z = Z.copy()
             Z[list(off)] = 0
@@ -169,6 +175,14 @@ class SmolLM2:
         M = rms_norm(X + update, w.mlp_norm[i], c.norm_eps)                     # (n, d_model)
         mlp = swiglu(M, w.W_gate_up[i], w.W_down[i])                            # (n, d_model)
         return X + update + mlp, LayerTrace(X, N, Q, K, V, A, Z, update, mlp)
+
+    def _attend_each(self, Q, K, V, positions, caches):
+        """Z (h, n, d_v), where each of n queries reads the past in a cache of its own."""
+        Z = []
+        for j, cache in enumerate(caches):
+            q, k, v = (M[:, j:j + 1] for M in (Q, K, V))                        # (h or g, 1, d)
+            Z.append(self.functions.attend(q, *cache.append(k, v, position=positions[j]))[0])
+        return np.concatenate(Z, axis=1)
 
     def forward(self, ids, caches, without=(), keep=None):
         """The tokens that follow those in the caches, through all layers and the final norm: (n, d_model).
