@@ -16,14 +16,16 @@ themselves, with their inputs and known mistakes, are in `exercises/`.
 """
 
 import ast
-import contextlib
 import inspect
 import os
 import re
 import sys
 from difflib import get_close_matches
 
-from helpers.checks import process, record
+from helpers.checks import (
+    process,  # noqa: F401  (first: in a notebook the process of the checks starts while the rest is imported)
+    record,
+)
 from helpers.checks.exercises import BY_NAME, EXERCISES
 from helpers.checks.judge import run, run_and_keep, snapshot, unusable, with_more
 from helpers.checks.report import Report, show
@@ -126,7 +128,5 @@ def no_such_exercise(function):
     )
 
 
-if "ipykernel" in sys.modules:  # in a notebook: have the process ready when the first check comes
+if "ipykernel" in sys.modules:  # in a notebook, before anything there can be replaced
     snapshot()
-    with contextlib.suppress(OSError):  # the check itself will say it
-        process.warm_up()

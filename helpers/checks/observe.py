@@ -146,7 +146,7 @@ def simple(value, depth=5):
         return value
     if isinstance(value, np.generic):
         value = np.asarray(value)
-    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+    if is_masked(value):
         return Strange("a masked array (np.ma)", ".filled(0) makes an ordinary array of it.")
     if isinstance(value, np.ndarray):
         value = np.asarray(value)
@@ -161,6 +161,12 @@ def simple(value, depth=5):
         kind = "tuple" if isinstance(value, tuple) else "list"
         return parts if strange is None else Strange(f"a {kind} that holds {strange.what}", strange.hint)
     return in_words(value)
+
+
+def is_masked(value):
+    """Whether it is a masked array with something masked; NumPy loads what makes these when it is needed."""
+    ma = sys.modules.get("numpy.ma")
+    return ma is not None and isinstance(value, ma.MaskedArray) and ma.is_masked(value)
 
 
 def bounded(value):

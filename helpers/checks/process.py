@@ -297,3 +297,8 @@ def culprit(function, cloudpickle):
                         "into the process that checks it. Let the function work on its arguments alone"
                     )
     return ""
+
+
+if "ipykernel" in sys.modules:  # in a notebook: have it ready when the first check comes
+    with contextlib.suppress(OSError):  # the check itself will say it
+        warm_up()
