@@ -420,8 +420,9 @@ def test_without_the_model_one_sentence_says_what_to_do(monkeypatch, tmp_path):
         explorers.model_heads()
 
 
-def test_explorers_are_imported_without_tokenizers():
-    code = "import sys; sys.modules['tokenizers'] = None; from helpers import explorers; explorers.heads()"
+@pytest.mark.parametrize("missing", ["tokenizers", "helpers.smollm2"])
+def test_other_explorers_need_no_large_model(missing):
+    code = f"import sys; sys.modules[{missing!r}] = None; from helpers import explorers; explorers.heads()"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from helpers import arrays as given
-from helpers.checks import borrowed, process, together
+from helpers.checks import borrowed, process
 from helpers.checks.again import depends_on_more
 from helpers.checks.compare import compare
 from helpers.checks.diagnose import Tried, diagnose
@@ -56,7 +56,7 @@ def run_and_keep(name, function):
 def rests_on(exercise, function):
     """All that a verdict on a function rests on, to be compared; None where that cannot be told."""
     try:
-        on = process.carry(function) if exercise.cases else together.rests_on(function)
+        on = process.carry(function) if exercise.cases else last_exercise().rests_on(function)
     except (process.CannotCarry, OSError):  # it was, a moment ago
         return None
     return on, snapshot().replaced()
@@ -104,7 +104,7 @@ def judge(exercise, function, may_blame=False):
         return Report(name, "not written", "not written yet")
     try:
         if exercise.cases is None:
-            return together.judge(exercise, function)
+            return last_exercise().judge(exercise, function)
         outcomes, replaced = process.run_apart(
             bound(exercise, function), exercise.inputs, withheld=borrowed.withheld(exercise, function)
         )
@@ -127,6 +127,13 @@ def judge(exercise, function, may_blame=False):
     return borrowed.verdict(exercise, function, outcomes) or weigh(
         exercise, function, outcomes, replaced, may_blame
     )
+
+
+def last_exercise():
+    """Who judges my_model: `together`. With it comes the language model, which no other exercise needs."""
+    from helpers.checks import together
+
+    return together
 
 
 def weigh(exercise, function, outcomes, replaced, may_blame):

@@ -13,7 +13,6 @@ from helpers.explorers import (
     conventions,
     costs,
     drawing_words,
-    language_model,
     many_heads,
     masks,
     one_head,
@@ -131,4 +130,6 @@ def model_heads(text="My friend Tom Okoro sings and my friend Tom", layer=18, he
     without : (layer, head) pairs to switch off to begin with.  model : `smollm2.load()` by default, or one
     that runs on your functions.  Raises FileNotFoundError where the model has not been fetched.
     """
+    from helpers.explorers import language_model  # and the large model, for notebook 10 alone
+
     return language_model.ModelHeads(text, layer, head, query, score, without, model)
