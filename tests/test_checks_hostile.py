@@ -219,6 +219,29 @@ def test_a_replaced_function_of_numpy_stays_in_the_worker():
     assert "it replaces numpy.asarray, numpy.exp, numpy.matmul for everybody" in report.message
 
 
+@pytest.mark.parametrize("by", ["None", "np.arange(3.0)", "unittest.mock.ANY", "float(repr(np.euler_gamma))"])
+def test_whatever_stands_in_for_a_name_of_numpy_is_found(by):
+    report = check(f"""
+        import unittest.mock
+        import numpy as np
+        def scores(Q, K):
+            np.euler_gamma = {by}
+            return Q @ K.T
+        """)
+    assert report.passed and "it replaces numpy.euler_gamma for everybody" in report.message
+
+
+def test_numpy_is_mended_between_two_draws():
+    report = check("""
+        import numpy as np
+        def sample_next(logits, rng, temperature=1.0, top_k=None, top_p=None):
+            assert np.bincount is not None and np.euler_gamma < 1
+            np.bincount, np.euler_gamma, np.of_my_own = None, np.arange(3.0), 1
+            return 0
+        """, "sample_next")
+    assert "an assert does not hold" not in report.message and "came in 100.0 %" in report.message
+
+
 def test_numpy_replaced_in_the_notebook_changes_no_verdict(monkeypatch):
     import numpy as np
     mine = np.exp2
@@ -530,7 +553,9 @@ def test_importing_the_checks_is_light():
     code = """
         import sys
         import helpers.checks
-        heavy = {"matplotlib", "ipywidgets", "cloudpickle", "IPython", "torch", "helpers.tiny_model"}
+        heavy = {"matplotlib", "ipywidgets", "cloudpickle", "IPython", "torch", "numpy.ma"}
+        heavy |= {"helpers.tiny_model", "helpers.smollm2"}
+        helpers.checks.EXERCISES[3].expected
         print(sorted(heavy & set(sys.modules)), helpers.checks.process._worker)
     """
     out, err = python(code).communicate(timeout=60)

@@ -38,22 +38,22 @@ def withheld(exercise, function):
 
 
 def found(names):
-    """The functions with these names."""
+    """The functions with these names, each with its code and the one that says whose it is."""
     pairs = (name.rpartition(".")[::2] for name in names)
-    return [getattr(sys.modules[module], name) for module, name in pairs if module in sys.modules]
+    functions = [getattr(sys.modules[module], name) for module, name in pairs if module in sys.modules]
+    return [(f, f.__code__, not_to_be_had.__code__.replace(co_name=f"{f.__module__}.{f.__name__}"))
+            for f in functions]
 
 
 @contextmanager
 def kept_back(functions):
-    """Meanwhile each of these functions raises Borrowed."""
-    codes = [(function, function.__code__) for function in functions]
+    """Meanwhile each of these functions, as `found` gives them, raises Borrowed."""
     try:
-        for function, _ in codes:
-            name = f"{function.__module__}.{function.__name__}"
-            function.__code__ = not_to_be_had.__code__.replace(co_name=name)
+        for function, _, refusal in functions:
+            function.__code__ = refusal
         yield
     finally:
-        for function, code in codes:
+        for function, code, _ in functions:
             function.__code__ = code
 
 

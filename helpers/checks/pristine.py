@@ -6,7 +6,6 @@
 import importlib
 import sys
 from contextlib import contextmanager
-from operator import is_
 
 MATHS = (
     "math",
@@ -37,14 +36,25 @@ class Snapshot:
             }
             for module in modules
         }
+        self.look()
+
+    def look(self):
+        """Remember what is there now, new names and all, for a quick answer."""
+        self.seen = {module: list(names_in(module).values()) for module in self.names}
+
+    def looks_untouched(self):
+        """Asked after every call, so quick: something that says it equals what it replaces is believed."""
+        try:
+            return all(list(vars(sys.modules[module]).values()) == seen for module, seen in self.seen.items())
+        except Exception:  # a module is gone, or holds an array, which does not say whether it is equal
+            return False
 
     def replaced(self):
         """[(module, name), …] of everything that is no longer what it was. New names do not count."""
         found = []
         for module, names in self.names.items():
             now = names_in(module)
-            if not all(map(is_, map(now.get, names), names.values())):  # quick: asked after every call
-                found += [(module, name) for name, value in names.items() if now.get(name) is not value]
+            found += [(module, name) for name, value in names.items() if now.get(name) is not value]
         return found
 
     def put_back(self):
@@ -52,6 +62,7 @@ class Snapshot:
         replaced = self.replaced()
         for module, name in replaced:
             names_in(module)[name] = self.names[module][name]
+        self.look()
         return [f"{module}.{name}" for module, name in replaced]
 
     @contextmanager

@@ -143,13 +143,15 @@ def work(message, answers, snapshot):
                 return function(*arguments, **options)
         finally:
             vars(builtins).update(originals)
-            replaced.update(snapshot.put_back())
+            if not snapshot.looks_untouched():
+                replaced.update(snapshot.put_back())
 
     for index, (frozen, call) in enumerate(job["cases"]):
         outcome = observe(put_back, frozen, call)
         if os.getpid() != home:  # a copy of this process, made by os.fork
             os._exit(0)
         wire.send(answers, wire.pack(outcome, case=index))
+    replaced.update(snapshot.put_back())  # what looked untouched
     soiled = bool(replaced or STARTED or sys.gettrace()) or threading.active_count() > threads or has_child()
     wire.send(answers, wire.pack(Outcome(), replaced=sorted(replaced), soiled=soiled))
 
