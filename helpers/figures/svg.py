@@ -4,7 +4,7 @@ A drawing takes its colours, the background too, from the theme's variables (`st
 puts the light colours in their place, for an image in a stored notebook, which no style sheet reaches.
 """
 
-from xml.sax.saxutils import escape, quoteattr
+import html
 
 from helpers import arrays as given
 from helpers.figures.style import FONT, LIGHT, PAD, SMALL, TEXT, TITLE
@@ -53,11 +53,11 @@ class Sheet:
     def text(self, x, y, words, size=TEXT, colour="ink", anchor="start", weight=None, turn=0):
         around = f' transform="rotate({turn} {px(x)} {px(y)})"' if turn else ""
         looks = self.lettered(size, colour, anchor, weight) + around
-        self.parts.append(f'<text x="{px(x)}" y="{px(y)}"{looks}>{escape(str(words))}</text>')
+        self.parts.append(f'<text x="{px(x)}" y="{px(y)}"{looks}>{escaped(words)}</text>')
 
     def texts(self, items, size=TEXT, colour="ink", anchor="middle", weight=None):
         """Many words that look alike, as (x, y, words)."""
-        inside = [f'<text x="{px(x)}" y="{px(y)}">{escape(str(words))}</text>' for x, y, words in items]
+        inside = [f'<text x="{px(x)}" y="{px(y)}">{escaped(words)}</text>' for x, y, words in items]
         if inside:
             self.parts.append(f"<g{self.lettered(size, colour, anchor, weight)}>{''.join(inside)}</g>")
 
@@ -84,11 +84,18 @@ class Sheet:
     def finish(self):
         """The whole SVG."""
         w, h, shapes = px(self.width), px(self.top + PAD), "".join(self.parts)
+        title = escaped(self.title)
+        label = title.replace('"', "&quot;")
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {w} {h}" width="{w}" height="{h}"'
-                f' role="img" aria-label={quoteattr(self.title)} font-family="{FONT}"'
+                f' role="img" aria-label="{label}" font-family="{FONT}"'
                 ' style="max-width:100%;height:auto">'
-                f"<title>{escape(self.title)}</title><desc>{escape(self.description)}</desc>"
+                f"<title>{title}</title><desc>{escaped(self.description)}</desc>"
                 f'<rect width="{w}" height="{h}" fill="{self.colour("surface")}"/>{shapes}</svg>')
+
+
+def escaped(words):
+    """Words as they stand between two tags."""
+    return html.escape(str(words), quote=False)
 
 
 def px(x):
