@@ -235,6 +235,13 @@ def test_the_bundle_has_the_live_view_and_the_picture_of_the_state(name):
     assert bundle["text/html"] == picture.html
 
 
+def test_what_is_drawn_is_shown_without_drawing_it_again(monkeypatch):
+    explorer = explorers.similarity()
+    bundle, text = explorer._repr_mimebundle_(), repr(explorer)
+    monkeypatch.setattr(explorer, "picture", None)
+    assert explorer._repr_mimebundle_() == bundle and repr(explorer) == text
+
+
 def test_the_text_form_can_be_opened_and_the_picture_enlarged():
     explorer = explorers.similarity()
     assert explorer.words.value == "" and "sa-larger" not in explorer.canvas.value

@@ -124,7 +124,7 @@ class Explorer:
 
     def draw(self):
         """Show the picture of the state, and say the state."""
-        picture = self.picture()
+        self.drawn_last = picture = self.picture()
         alarm = html.escape(self.complaint)
         alarm = alarm and f'<p role="alert" class="sa-complaint">{alarm}</p>'
         size = "sa-picture sa-larger" if self.larger.value else "sa-picture"
@@ -147,10 +147,10 @@ class Explorer:
             self.draw()
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        return self.picture()._repr_mimebundle_() | {VIEW: self.box._repr_mimebundle_()[VIEW]}
+        return self.drawn_last._repr_mimebundle_() | {VIEW: self.box._repr_mimebundle_()[VIEW]}
 
     def __repr__(self):
-        return self.picture().text
+        return self.drawn_last.text
 
 
 class Reading(Explorer):
