@@ -5,6 +5,7 @@ greedy tokens, two attention patterns).
 """
 
 import json
+import os
 import warnings
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from helpers.smollm2 import model as module
 from helpers.smollm2.functions import WHEN, Functions
 from helpers.smollm2.model import FEW, SmolLM2, product, rms_norm, silu
 from helpers.smollm2.side_by_side import write_side_by_side
+from helpers.smollm2.tokenizer import open_tokenizer
 from helpers.smollm2.weights import Config, Weights
 
 DATA = Path(__file__).with_name("data")
@@ -638,6 +640,15 @@ def test_a_chat_cut_at_its_last_token_reads_it_at_the_next_turn(real):
     said = "".join(chat.say("Go on.", 12))
     prompt = chat.text[:chat.text.rindex("<|im_start|>assistant\n")] + "<|im_start|>assistant\n"
     assert said == "".join(real.generate(prompt, 12))
+
+
+def test_the_tokenizer_is_read_once_as_long_as_its_file_stays(real, tmp_path):
+    path = tmp_path / "tokenizer.json"
+    path.write_bytes((smollm2.weights.default_folder() / "tokenizer.json").read_bytes())
+    first, second = open_tokenizer(tmp_path), open_tokenizer(tmp_path)
+    assert first._tokenizer is second._tokenizer and len(first) == SMOLLM2.n_vocab
+    os.utime(path, ns=(0, 0))
+    assert open_tokenizer(tmp_path)._tokenizer is not first._tokenizer
 
 
 def test_opening_the_model_takes_no_time(real):

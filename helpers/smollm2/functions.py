@@ -79,9 +79,9 @@ class Functions:
         result = self.own[name](*arguments)
         try:
             given = np.asarray(result)
-            came = f"shape {given.shape}, dtype {given.dtype}"
             if given.dtype.kind in "fiub" and given.shape == shape:
                 return given
+            came = f"shape {given.shape}, dtype {given.dtype}"
         except ValueError:
             came = "rows that differ in length"
         came = "None" if result is None else came

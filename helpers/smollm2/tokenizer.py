@@ -4,6 +4,8 @@ Read `Tokenizer`. Its tokens are runs of bytes, found by merging frequent pairs 
 own; nothing is lost: every string comes back as it was.  Sennrich et al. 2016; Radford et al. 2019 (bytes).
 """
 
+import functools
+
 import numpy as np
 
 from helpers import arrays as given
@@ -77,9 +79,15 @@ def open_tokenizer(folder):
         raise ModuleNotFoundError(f"the language model needs the package tokenizers: {HOW}") from None
     path = folder / TOKENIZER
     try:
-        return Tokenizer(Implementation.from_file(str(path)))
+        return Tokenizer(read_once(Implementation, path, path.stat().st_mtime_ns))
     except Exception as err:                # the package raises plain Exception
         raise damaged(path, str(err)) from None
+
+
+@functools.lru_cache(maxsize=1)
+def read_once(Implementation, path, changed):
+    """What the file holds, read no second time as long as it has not changed. changed : when it last has."""
+    return Implementation.from_file(str(path))
 
 
 def build(tokens, kinds, merges):
