@@ -277,10 +277,10 @@ def by_value(module):
     name = getattr(module, "__name__", "")
     return (
         isinstance(file, str)
+        and is_readers(file)  # so few are that the rest is hardly asked
         and os.path.isabs(file)  # what was imported from a file; some libraries' made-up modules are not
         and name != "__main__"
         and sys.modules.get(name) is module
-        and is_readers(file)
     )
 
 
