@@ -253,6 +253,23 @@ def test_one_cycle_rises_falls_and_ends_at_zero():
 
 # ---- the shipped weights
 
+def test_predictions_that_are_kept_are_those_of_the_model_as_it_is_now(model):
+    measure._predicted.clear()
+    first = measure.predict_words(model)
+    np.testing.assert_array_equal(first, measure.predict(model)[0])
+    assert measure.predict_words(replace(model)) is first                   # another object, the same weights
+    without = [measure.predict_words(model, [(layer, 0)]) for layer in (0, 1)]
+    np.testing.assert_array_equal(without[1], measure.predict(model, [(1, 0)])[0])
+    changing = replace(model, W_t=model.W_t.copy())
+    assert measure.predict_words(changing) is first
+    changing.W_t[:] = 0                                                     # in place
+    assert not measure.predict_words(changing).any()
+    assert measure.predict_words(replace(model, E=model.E[::-1])) is not first
+    assert len(measure._predicted) == measure.KEPT and measure.predict_words(model) is not first
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0
+
+
 def test_cross_entropy_is_within_five_percent_of_the_grammar(model):
     needs, grammar_needs = measure.cross_entropy(model)
     assert grammar_needs * 0.99 < needs < grammar_needs * 1.05

@@ -32,6 +32,7 @@ ENOUGH = 0.7              # a head is said to do a job when it scores this
 NEEDED = 0.05             # and when without it accuracy falls by this
 TELLS = 0.2               # each head of a pair scores at least this alone
 AT_ONCE = 8               # stories that are read at a time
+KEPT = 4                  # predictions that are kept, in case the next question is about the same model
 
 # The words that could be taken for the right one, for each kind.
 RIVALS = {"neighbour": (*NAMES, "she", "he", "i", "you"), "agreement": ANIMALS,
@@ -63,9 +64,20 @@ def predict(model, without=()):
     return np.concatenate(logits), [np.concatenate(of_layer) for of_layer in zip(*patterns, strict=True)]
 
 
+_predicted = {}           # (weights, heads that are off) -> logits, the last KEPT
+
+
 def predict_words(model, without=()):
-    """The logits of `predict` alone, (m, n, V)."""
-    return np.concatenate([logits for logits, _ in in_parts(model, without)])
+    """The logits of `predict` alone, (m, n, V), read-only: the last few are kept and given out again."""
+    without = given.pairs("without", without, len(tiny(model).layers), model.n_heads)
+    asked = tuple((name, M.shape, M.tobytes()) for name, M in to_arrays(model).items()), frozenset(without)
+    if asked not in _predicted:
+        logits = np.concatenate([logits for logits, _ in in_parts(model, without)])
+        logits.flags.writeable = False
+        while len(_predicted) >= KEPT:
+            del _predicted[next(iter(_predicted))]                          # the oldest
+        _predicted[asked] = logits
+    return _predicted[asked]
 
 
 def in_parts(model, without=()):
