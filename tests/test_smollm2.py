@@ -102,7 +102,7 @@ def test_rms_norm_and_silu():
         assert np.allclose(silu(z), [0, -3 / (1 + np.exp(3)), 0, 3 / (1 + np.exp(-3)), 1e4])
 
 
-@pytest.mark.parametrize("n", [1, 2, FEW, FEW + 1])
+@pytest.mark.parametrize("n", [0, 1, 2, FEW, FEW + 1])
 @pytest.mark.parametrize("d_out", [3 * FEW, 3 * FEW + 1])
 def test_a_product_is_the_same_in_parts_and_at_once(n, d_out):
     rng = np.random.default_rng(n)

@@ -41,14 +41,16 @@ def product(x, W):
     """x @ W, computed as (Wᵀ xᵀ)ᵀ: for W as the weights lie on the disk, BLAS is a quarter faster that way.
 
     BLAS copies a large matrix before it multiplies, which for few rows takes as long as the product itself.
-    Small ones OpenBLAS (on AVX-512) takes as they lie, so few rows get Wᵀ in parts: up to twice as fast.
+    Small ones OpenBLAS (on AVX-512) takes as they lie, so few rows get Wᵀ in parts: up to twice as fast. One
+    row gets it row by row, in the order in which it lies in memory, which is what it waits for.
 
     x : (n, d_in), W : (d_in, d_out).  Returns (n, d_out).
     """
     W_t, n = W.T, len(x)                                    # (d_out, d_in)
-    if 1 < n <= FEW and W_t.flags.c_contiguous and len(W_t) % FEW == 0:
-        parts = W_t.reshape(-1, FEW, W_t.shape[1])          # (d_out / FEW, FEW, d_in) a view
-        return (parts @ x.T).reshape(-1, n).T               # (…, FEW, d_in) @ (d_in, n) -> (n, d_out)
+    part = 1 if n == 1 else FEW
+    if n <= FEW and W_t.flags.c_contiguous and len(W_t) % part == 0:
+        parts = W_t.reshape(-1, part, W_t.shape[1])         # (d_out / part, part, d_in) a view
+        return (parts @ x.T).reshape(len(W_t), n).T         # (…, part, d_in) @ (d_in, n) -> (n, d_out)
     return (W_t @ x.T).T                                    # (d_out, d_in) @ (d_in, n) -> (n, d_out)
 
 
