@@ -560,3 +560,17 @@ def test_importing_the_checks_is_light():
     """
     out, err = python(code).communicate(timeout=60)
     assert out.split() == ["[]", "None"], err
+
+
+def test_in_a_notebook_the_process_starts_while_the_rest_is_imported():
+    code = """
+        import subprocess, sys
+        start, sys.modules["ipykernel"] = subprocess.Popen, None
+        def noted(*arguments, **options):
+            print("helpers.checks.exercises" in sys.modules)
+            return start(*arguments, **options)
+        subprocess.Popen = noted
+        import helpers.checks
+    """
+    out, err = python(code).communicate(timeout=60)
+    assert out.split() == ["False"], err
