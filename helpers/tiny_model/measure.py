@@ -137,10 +137,10 @@ def score(model, kind, heads):
 
 def one_score(A, kind):
     """The score of one attention pattern for every story, A : (m, n, n).  Returns a float."""
-    story, query, right, rivals = places(kind)
+    story, query, right, rival, slot = places(kind)
     A = A[story, query]                                                     # (places, n)
-    on_right = (A * right).sum(axis=1)                                      # (places,)
-    on_rivals = (A[:, None, :] @ rivals)[:, 0]                              # (places, V): summed word by word
+    on_right = np.where(right, A, 0).sum(axis=1)                            # (places,)
+    on_rivals = np.bincount(slot, A[rival], len(A) * len(VOCAB)).reshape(len(A), -1)    # (places, V)
     return float(np.mean(on_right - on_rivals.max(axis=1)))
 
 
@@ -148,9 +148,9 @@ def one_score(A, kind):
 def places(kind):
     """Where the next word of the fresh stories is of this kind, and where one should look from there.
 
-    Returns story (p,) and query (p,): the places; right (p, n): 1 at the tokens to look at; rivals (p, n,
-    V): 1 where a token is a rival, in the column of its word, so that a word that stands there twice counts
-    as one.
+    Returns story (p,) and query (p,): the places; right (p, n) bool: the tokens to look at; rival (p, n)
+    bool: the tokens that are rivals; slot: for each of those its place in a table (p, V), where a word that
+    stands there twice gathers what both have.
     """
     stories = fresh_stories()
     read, following = stories.ids[:, :-1], stories.ids[:, 1:]
@@ -164,8 +164,8 @@ def places(kind):
         right = words == following[story, query][:, None]                   # wherever it was named
     seen = key <= query[:, None]
     rival = np.isin(words, [WORD_TO_ID[word] for word in RIVALS[kind]]) & seen & ~right
-    one_hot = words[:, :, None] == np.arange(len(VOCAB))                    # (p, n, V)
-    return story, query, (right & seen).astype(np.float32), (one_hot & rival[:, :, None]).astype(np.float32)
+    slot = np.arange(len(words))[:, None] * len(VOCAB) + words              # (p, n) row by row
+    return story, query, right & seen, rival, slot[rival]
 
 
 @dataclass(frozen=True)
