@@ -66,7 +66,7 @@ figures.next_word: share
 figures.saturation: size draw_plot
 figures.style: shade live_css contrast luminance blend rgb
 figures.svg: Sheet Sheet.colour Sheet.rect Sheet.path Sheet.line Sheet.arrow Sheet.text Sheet.texts Sheet.note
-    Sheet.filled Sheet.stroked Sheet.lettered Sheet.finish px
+    Sheet.filled Sheet.stroked Sheet.lettered Sheet.finish px escaped
 figures.words: rounded short_number thousands ending width shorten wrap pieces numbered table shape_text
 figures.work_curves: draw_curves draw_bars flops_text percent
 tiny_model.corpus: openings moves kind_of_next
