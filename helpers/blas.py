@@ -16,12 +16,11 @@ import numpy as np
 
 NAMES = ("scipy_openblas_{}64_", "openblas_{}64_", "openblas_{}")     # NumPy 2, NumPy 1.26, Linux systems
 OWN_THREADS = 1                                                       # what get_parallel says of them
-AVX512 = (b"SkylakeX", b"Cooperlake", b"SapphireRapids")              # OpenBLAS's names of processors with it
 
 
 @functools.cache
 def openblas():
-    """How to ask for and to set OpenBLAS's number of threads, and its name of the processor; None without it.
+    """How to ask for and to set OpenBLAS's number of threads: two functions, or None where it cannot be done.
 
     Only where OpenBLAS runs threads of its own (not OpenMP's), as in the NumPy that pip installs: there the
     number is read when a product begins, and products under way take no notice of a change.
@@ -33,22 +32,9 @@ def openblas():
             for name in NAMES:
                 with contextlib.suppress(AttributeError):
                     if getattr(library, name.format("get_parallel"))() == OWN_THREADS:
-                        get, set_to, core = (getattr(library, name.format(what)) for what in
-                                             ("get_num_threads", "set_num_threads", "get_corename"))
-                        core.restype = ctypes.c_char_p
-                        return get, set_to, core()
+                        return tuple(getattr(library, name.format(f"{what}_num_threads"))
+                                     for what in ("get", "set"))
     return None
-
-
-def small_products_pay():
-    """Whether many small products take less time than a large one: on AVX-512, with one thread a product.
-
-    There OpenBLAS takes small matrices (up to a million multiplications) as they lie, without copying them.
-    """
-    if openblas() is None:
-        return False
-    get_threads, _, core = openblas()
-    return core in AVX512 and get_threads() == 1
 
 
 class OneThreadAProduct:
@@ -61,7 +47,7 @@ class OneThreadAProduct:
         """How many products may run side by side: as many as one product had threads before."""
         if openblas() is None:
             return 1                    # a library that is left to itself
-        get_threads, set_threads, _ = openblas()
+        get_threads, set_threads = openblas()
         with self.lock:
             if self.inside == 0:
                 self.threads = get_threads()
@@ -72,7 +58,7 @@ class OneThreadAProduct:
     def __exit__(self, *_):
         if openblas() is None:
             return
-        _, set_threads, _ = openblas()
+        _, set_threads = openblas()
         with self.lock:
             self.inside -= 1
             if self.inside == 0:

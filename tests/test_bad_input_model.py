@@ -66,7 +66,7 @@ smollm2.weights: default_folder read_index index_hash look_at not_readable damag
 exercise_notebooks: stub exercise fingerprint is_stub differences read text_of write_text fresh_exercises
     write check
 notebook_store: strip
-blas: openblas small_products_pay OneThreadAProduct
+blas: openblas OneThreadAProduct
 tiles: attend_tile attend_in_tiles
 checks: verdict_on progress exercise_named newer_cell functions_in no_such_exercise
 checks.notebooks: my_functions running_functions functions_of parsed is_written

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from helpers import arrays as given
-from helpers.blas import small_products_pay
 from helpers.kv_cache import KVCache
 from helpers.sampling import next_probabilities
 from helpers.smollm2.functions import Functions
@@ -20,7 +19,6 @@ from helpers.smollm2.weights import Weights, as_folder, open_weights
 
 CHUNK = 256                       # how many tokens are read at a time: bounds the memory of scores and logits
 FEW = 24                          # rows, or fewer, that are multiplied by a part of a matrix at a time
-MORE, LESS = 80, 8                # where it pays, up to so many rows are multiplied by a smaller part
 SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 END = "<|im_end|>"                # the mark with which an answer ends
 
@@ -49,9 +47,8 @@ def product(x, W):
     x : (n, d_in), W : (d_in, d_out).  Returns (n, d_out).
     """
     W_t, n = W.T, len(x)                                    # (d_out, d_in)
-    part = 1 if n == 1 else FEW if n <= FEW else LESS
-    in_parts = n <= FEW or n <= MORE and small_products_pay()
-    if in_parts and W_t.flags.c_contiguous and len(W_t) % part == 0:
+    part = 1 if n == 1 else FEW
+    if n <= FEW and W_t.flags.c_contiguous and len(W_t) % part == 0:
         parts = W_t.reshape(-1, part, W_t.shape[1])         # (d_out / part, part, d_in) a view
         return (parts @ x.T).reshape(len(W_t), n).T         # (…, part, d_in) @ (d_in, n) -> (n, d_out)
     return (W_t @ x.T).T                                    # (d_out, d_in) @ (d_in, n) -> (n, d_out)
