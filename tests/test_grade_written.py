@@ -125,8 +125,11 @@ def test_a_table_that_cannot_be_replaced_goes_under_another_name(folder, judged,
         capsys.readouterr().out)
 
 
-def test_results_are_not_lost_when_the_folder_cannot_be_written_any_more(folder, judged, capsys, monkeypatch):
-    write = grade.write_text
+def test_results_are_not_lost_when_the_folder_cannot_be_written_any_more(folder, judged, capsys, monkeypatch,
+                                                                         tmp_path):
+    write, spare = grade.write_text, tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr(grade.tempfile, "tempdir", str(spare))
 
     def full(path, text):
         if path.is_relative_to(folder):
@@ -138,6 +141,7 @@ def test_results_are_not_lost_when_the_folder_cannot_be_written_any_more(folder,
     said = capsys.readouterr().out
     assert "cannot be written any more: No space left on device" in said
     elsewhere = Path(re.search(r"Written: (.*grades\.csv)", said)[1])
+    assert elsewhere.is_relative_to(spare)
     assert table(elsewhere)[1]["points"] == "12"
 
 
