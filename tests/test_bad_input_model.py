@@ -62,7 +62,8 @@ smollm2.functions: Functions.call Functions.embed Functions.split_heads Function
 smollm2.measure: mean_weight entropy n_asked
 smollm2.model: product silu SmolLM2.layer SmolLM2.read pairs settings_of drawer known chat_text
 smollm2.tokenizer: Tokenizer Tokenizer.stream open_tokenizer read_once build
-smollm2.weights: default_folder read_index index_hash look_at not_readable damaged spot_check sha256
+smollm2.weights: default_folder read_index index_hash look_at not_readable damaged spot_check large_pages
+    sha256
 exercise_notebooks: stub exercise fingerprint is_stub differences read text_of write_text fresh_exercises
     write check
 notebook_store: strip

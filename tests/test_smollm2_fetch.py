@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import mmap
 import os
 import pickle
 import re
@@ -110,6 +111,26 @@ def test_what_was_made_is_a_model_that_writes(made):
     head, w = model.head(1, 3), model.weights
     assert (head.W_q == w.W_qkv[1][:, 12:16]).all() and (head.W_o == w.W_o[1][12:16]).all()
     assert (head.W_k == w.W_qkv[1][:, 20:24]).all() and (head.W_v == w.W_qkv[1][:, 28:32]).all()
+
+
+@pytest.mark.skipif(not (Path("/proc/self/smaps").exists() and hasattr(mmap, "MADV_HUGEPAGE")
+                         and Path("/sys/kernel/mm/transparent_hugepage").exists()),
+                    reason="only Linux gives large pages, and says which")
+def test_linux_is_asked_for_large_pages(made):
+    w = open_weights(made)
+    _, *mappings = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.M)
+    asked = {name: " hg" in mapping.partition("VmFlags:")[2]
+             for name in w.config.shapes for mapping in mappings if str(made / f"{name}.npy") in mapping}
+    assert asked == dict.fromkeys(w.config.shapes, True)
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError])
+def test_without_large_pages_it_is_read_all_the_same(error):
+    class Content:
+        def madvise(self, what):
+            raise error
+    weights.large_pages(Content())
+    weights.large_pages(b"")
 
 
 def test_a_second_look_says_that_it_is_there(ready, capsys):
