@@ -156,6 +156,7 @@ def test_figures_that_have_changed_are_refused(module, kept, makes, tmp_path, mo
 
 @pytest.mark.parametrize(("read", "name", "makes"), [
     (load, "weights.npz", "train"), (load, "weights_gqa.npz", "sharing"), (load, "my.npz", "train"),
+    (stored.arrays_in, "fresh_stories.npz", "measure"),
     (stored.figures_in, "sharing.json", "sharing"), (stored.figures_in, "value_ranks.json", "value_ranks"),
 ])
 def test_what_is_no_file_or_may_not_be_read_is_said(read, name, makes, tmp_path, monkeypatch):

@@ -141,6 +141,16 @@ def test_held_out_pairs_are_never_trained_on_and_all_others_are():
     assert pairs(measure.fresh_stories()) >= HELD_OUT
 
 
+def test_the_stories_that_are_kept_are_those_that_are_drawn():
+    kept, drawn = vars(measure.fresh_stories()), vars(measure.draw_stories(*measure.DRAWN))
+    assert measure.fresh_stories.__defaults__ == measure.DRAWN
+    for name, values in drawn.items():
+        np.testing.assert_allclose(kept[name], values, rtol=1e-12)     # old: python -m helpers.tiny_model.measure
+        assert kept[name].dtype.kind == values.dtype.kind
+    other = measure.fresh_stories(5, 12, 3)
+    assert other.ids.shape == (5, 12) and (other.ids == measure.draw_stories(5, 12, 3).ids).all()
+
+
 def test_every_fresh_story_about_people_has_a_held_out_pair():
     stories = measure.fresh_stories()
     assert len(stories.ids) == 400

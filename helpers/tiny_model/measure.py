@@ -3,12 +3,14 @@
 Everything is measured on stories the model has not read: those about people each have a name and a fruit that
 never go together in training. `cross_entropy` and `accuracy` look at the predictions, `head_scores` and
 `score` at the attention, for the four kinds of word of `corpus.KINDS`; `best_heads` says which head does
-what, `report` says it all in words.
+what, `report` says it all in words. The stories are drawn once and kept in fresh_stories.npz; `python -m
+helpers.tiny_model.measure` writes it anew.
 """
 
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 
@@ -27,7 +29,9 @@ from helpers.tiny_model.corpus import (
 )
 from helpers.tiny_model.gradients import forward
 from helpers.tiny_model.model import tiny, to_arrays
+from helpers.tiny_model.stored import arrays_in
 
+STORIES, DRAWN = Path(__file__).with_name("fresh_stories.npz"), (400, 41, 2017)     # and how: m, n, seed
 ENOUGH = 0.7              # a head is said to do a job when it scores this
 NEEDED = 0.05             # and when without it accuracy falls by this
 TELLS = 0.2               # each head of a pair scores at least this alone
@@ -47,6 +51,11 @@ def fresh_stories(m=400, n=41, seed=2017):
 
 @cache
 def _fresh_stories(m, n, seed):
+    return Stories(**arrays_in(STORIES)) if (m, n, seed) == DRAWN else draw_stories(m, n, seed)
+
+
+def draw_stories(m, n, seed):
+    """What `fresh_stories` gives, drawn from the grammar."""
     drawn = grammar().stories(6 * m, n, seed)
     held_out = np.zeros((len(VOCAB), len(VOCAB)), bool)                     # (V, V) name, fruit
     for name, fruit in HELD_OUT:
@@ -229,3 +238,7 @@ def report(model):
              f"words the story determines: {accuracy(model)['determined']:.1%} right"]
     lines += [f"{kind:10s} {work.right:.1%} right; {work}" for kind, work in best_heads(model).items()]
     return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    np.savez_compressed(STORIES, **vars(draw_stories(*DRAWN)))

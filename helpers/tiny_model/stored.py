@@ -1,6 +1,7 @@
-"""Reads what lies beside the tiny model: weights, without pickle, and figures that took long to measure.
+"""Reads what lies beside the tiny model: weights and stories, without pickle, and figures that took long to
+measure.
 
-Both carry checksums. Whatever is wrong with a file is said in one sentence, with the command that makes it
+All carry checksums. Whatever is wrong with a file is said in one sentence, with the command that makes it
 anew.
 """
 
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-MADE_BY = {"weights_gqa.npz": "sharing", "sharing.json": "sharing", "value_ranks.json": "value_ranks"}
+MADE_BY = {"weights_gqa.npz": "sharing", "sharing.json": "sharing", "value_ranks.json": "value_ranks",
+           "fresh_stories.npz": "measure"}
 
 
 def arrays_in(path):
