@@ -145,7 +145,7 @@ def test_the_stories_that_are_kept_are_those_that_are_drawn():
     kept, drawn = vars(measure.fresh_stories()), vars(measure.draw_stories(*measure.DRAWN))
     assert measure.fresh_stories.__defaults__ == measure.DRAWN
     for name, values in drawn.items():
-        np.testing.assert_allclose(kept[name], values, rtol=1e-12)     # old: python -m helpers.tiny_model.measure
+        np.testing.assert_allclose(kept[name], values, rtol=1e-12, err_msg=name)
         assert kept[name].dtype.kind == values.dtype.kind
     other = measure.fresh_stories(5, 12, 3)
     assert other.ids.shape == (5, 12) and (other.ids == measure.draw_stories(5, 12, 3).ids).all()
