@@ -63,9 +63,11 @@ def softmax(z):
     top = np.max(wide, axis=-1, keepdims=True, initial=-np.inf)           # (…, 1)
     if not (top < np.inf).all():                                          # NaN is not less than anything
         look_at_values("z", z, "finite numbers or -inf")
-    e = np.exp(wide - np.where(top == -np.inf, 0, top))                   # (…, m), the largest is 1
+    e = wide - np.where(top == -np.inf, 0, top)                           # (…, m), a copy: from here in place
+    np.exp(e, out=e)                                                      # the largest is 1
     total = e.sum(axis=-1, keepdims=True)                                 # (…, 1)
-    return (e / np.where(total == 0, 1, total)).astype(z.dtype)
+    e /= np.where(total == 0, 1, total)
+    return e.astype(z.dtype, copy=False)
 
 
 def causal_mask(n_q, n_k=None):
