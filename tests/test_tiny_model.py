@@ -278,6 +278,7 @@ def test_predictions_that_are_kept_are_those_of_the_model_as_it_is_now(model):
     assert len(measure._predicted) == measure.KEPT and measure.predict_words(model) is not first
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0
+    assert measure.predict(model, [(0, 1), (1, 1)])[0] is measure.predict_words(model, [(1, 1), (0, 1)])
 
 
 def test_cross_entropy_is_within_five_percent_of_the_grammar(model):

@@ -67,26 +67,38 @@ def draw_stories(m, n, seed):
     return Stories(*(x[chosen] for x in (drawn.ids, drawn.log_p, drawn.kind, drawn.allowed, drawn.new_fruit)))
 
 
+_predicted = {}           # (weights, heads that are off) -> logits, the last KEPT
+
+
 def predict(model, without=()):
     """What the model makes of the fresh stories: logits (m, n, V), and for each layer A (m, h, n, n)."""
     logits, patterns = zip(*in_parts(model, without), strict=True)
-    return np.concatenate(logits), [np.concatenate(of_layer) for of_layer in zip(*patterns, strict=True)]
-
-
-_predicted = {}           # (weights, heads that are off) -> logits, the last KEPT
+    return keep(asked(model, without), logits), [np.concatenate(A) for A in zip(*patterns, strict=True)]
 
 
 def predict_words(model, without=()):
     """The logits of `predict` alone, (m, n, V), read-only: the last few are kept and given out again."""
-    without = given.pairs("without", without, len(tiny(model).layers), model.n_heads)
-    asked = tuple((name, M.shape, M.tobytes()) for name, M in to_arrays(model).items()), frozenset(without)
-    if asked not in _predicted:
-        logits = np.concatenate([logits for logits, _ in in_parts(model, without)])
-        logits.flags.writeable = False
+    what = asked(model, without)
+    if what not in _predicted:
+        keep(what, [logits for logits, _ in in_parts(model, without)])
+    return _predicted[what]
+
+
+def asked(model, without):
+    """What a prediction rests on, to be compared."""
+    off = given.pairs("without", without, len(tiny(model).layers), model.n_heads)
+    return tuple((name, M.shape, M.tobytes()) for name, M in to_arrays(model).items()), frozenset(off)
+
+
+def keep(what, parts):
+    """The logits from their parts, read-only; kept, where they are new, and the oldest then forgotten."""
+    logits = np.concatenate(parts)
+    logits.flags.writeable = False
+    if what not in _predicted:
         while len(_predicted) >= KEPT:
-            del _predicted[next(iter(_predicted))]                          # the oldest
-        _predicted[asked] = logits
-    return _predicted[asked]
+            del _predicted[next(iter(_predicted))]
+        _predicted[what] = logits
+    return logits
 
 
 def in_parts(model, without=()):
