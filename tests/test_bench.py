@@ -108,26 +108,30 @@ def small_course(tmp_path, monkeypatch):
 def test_notebooks_solutions_and_exercises_are_run_against_as_many_empty_ones(monkeypatch, small_course):
     seen = []
 
-    def run(paths):
+    def run(paths, folder, how):
+        assert all(path.parents[1] == Path(folder) for path in paths)
         seen.append({f"{path.parent.name}/{path.name}": path.read_text(encoding="utf-8") for path in paths})
         return float(len(seen)), True
     monkeypatch.setattr(notebooks, "run", run)
-    row, = notebooks.rows(root=small_course)
-    assert (row.ours, row.other, row.what, row.goal) == (2.0, 1.0, "5 notebooks run under nbval", 2)
-    empty, full = seen
+    on_all, in_one = notebooks.rows(root=small_course)
+    assert (on_all.ours, on_all.other, on_all.goal) == (2.0, 1.0, 2)
+    assert (in_one.ours, in_one.other, in_one.goal) == (4.0, 3.0, None)
+    assert on_all.what == "5 notebooks under nbval, all cores"
+    empty, full, *again = seen
+    assert again == [empty, full]
     assert [name.split("/")[0] for name in empty] == 5 * ["empty"] and len(set(empty.values())) == 1
     assert list(full) == [f"notebooks/{notebooks.NEEDS_THE_MODEL}", "notebooks/a.ipynb", "notebooks/b.ipynb",
                           "solutions/a.ipynb", "exercises/a.ipynb"]
     assert "BEGIN SOLUTION" in full["solutions/a.ipynb"] and "SOLUTION" not in full["exercises/a.ipynb"]
-    row, = notebooks.rows(quick=True, root=small_course)
-    assert row.goal is None and len(seen[2]) == len(seen[3]) == 1
+    row, _ = notebooks.rows(quick=True, root=small_course)
+    assert row.goal is None and len(seen[4]) == len(seen[5]) == 1
 
 
 def test_without_the_language_model_its_notebooks_are_left_out_with_a_word(monkeypatch, small_course):
     monkeypatch.setattr(notebooks, "is_fetched", lambda: False)
-    monkeypatch.setattr(notebooks, "run", lambda paths: (1.0, True))
-    word, row = notebooks.rows(root=small_course)
-    assert "not fetched" in word and row.what == "4 notebooks run under nbval"
+    monkeypatch.setattr(notebooks, "run", lambda *_: (1.0, True))
+    word, row, _ = notebooks.rows(root=small_course)
+    assert "not fetched" in word and row.what == "4 notebooks under nbval, all cores"
 
 
 def test_a_notebook_that_gives_something_else_is_told(small_course):
@@ -138,6 +142,16 @@ def test_a_notebook_that_gives_something_else_is_told(small_course):
     notebooks.write(small_course / "notebooks" / "wrong.ipynb", nbformat.v4.new_notebook(cells=[cell]))
     row, word = notebooks.rows(root=small_course)
     assert row.ours > 0 and row.other > 0 and "course.py test notebooks" in word
+
+
+@pytest.mark.parametrize("how", notebooks.HOW)
+def test_notebooks_run_on_all_cores_and_in_one_process(tmp_path, how):
+    """Each file's cells stay together: they would fail alone."""
+    cells = [nbformat.v4.new_code_cell(source) for source in ("x = 1", "x += 1", "assert x == 2")]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    paths = [notebooks.write(tmp_path / name / "a.ipynb", notebook) for name in "bc"]
+    assert notebooks.run(paths, tmp_path, how)[1]
+    assert not notebooks.run([*paths, tmp_path / "missing.ipynb"], tmp_path, how)[1]
 
 
 def test_without_a_browser_the_clicks_are_left_out_with_a_word(monkeypatch):
