@@ -72,8 +72,13 @@ _predicted = {}           # (weights, heads that are off) -> logits, the last KE
 
 def predict(model, without=()):
     """What the model makes of the fresh stories: logits (m, n, V), and for each layer A (m, h, n, n)."""
-    logits, patterns = zip(*in_parts(model, without), strict=True)
-    return keep(asked(model, without), logits), [np.concatenate(A) for A in zip(*patterns, strict=True)]
+    what, (m, n), logits = asked(model, without), fresh_stories().ids[:, :-1].shape, []
+    patterns = np.empty((len(model.layers), m, model.n_heads, n, n), model.E.dtype)     # room, made once
+    for some, of_layers in in_parts(model, without):
+        done = sum(map(len, logits))
+        patterns[:, done:done + len(some)] = of_layers
+        logits.append(some)
+    return keep(what, logits), list(patterns)
 
 
 def predict_words(model, without=()):
