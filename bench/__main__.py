@@ -18,7 +18,7 @@ LINE = "{:<38} {:>9}   {:<30} {:>9}   {:>6}   {}"
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         prog="course.py bench", description="Time the course against others, side by side. A ratio of 2: the "
-        "course takes twice as long. About three minutes; the machine should do nothing else meanwhile.",
+        "course takes twice as long. A few minutes; the machine should do nothing else meanwhile.",
     )
     parser.add_argument("--only", metavar="NAME", choices=GROUPS, action="append",
                         help=f"only this group: {', '.join(GROUPS)} (may be given more than once)")

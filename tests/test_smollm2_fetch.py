@@ -118,7 +118,8 @@ def test_what_was_made_is_a_model_that_writes(made):
                     reason="only Linux gives large pages, and says which")
 def test_linux_is_asked_for_large_pages(made):
     w = open_weights(made)
-    _, *mappings = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.M)
+    text = Path("/proc/self/smaps").read_text(encoding="utf-8")
+    _, *mappings = re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", text, flags=re.M)
     asked = {name: " hg" in mapping.partition("VmFlags:")[2]
              for name in w.config.shapes for mapping in mappings if str(made / f"{name}.npy") in mapping}
     assert asked == dict.fromkeys(w.config.shapes, True)
