@@ -60,7 +60,7 @@ def softmax(z):
     """
     z = array("z", z, ("m",), stacked=True, holds=None)
     wide = z.astype(np.float32) if z.dtype == np.float16 else z
-    top = np.max(wide, axis=-1, keepdims=True, initial=-np.inf)           # (…, 1)
+    top = wide.max(axis=-1, keepdims=True, initial=-np.inf)               # (…, 1)
     if not (top < np.inf).all():                                          # NaN is not less than anything
         look_at_values("z", z, "finite numbers or -inf")
     e = wide - np.where(top == -np.inf, 0, top)                           # (…, m), a copy: from here in place

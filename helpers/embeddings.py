@@ -6,6 +6,7 @@ queries and keys.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -92,14 +93,26 @@ def rope(x, positions, base=10000.0):
     if d % 2:
         raise ValueError(f"rope turns pairs of columns, so d must be even; x {x.shape} has d = {d}")
     base = number("base", base, positive=True)
-    speed = base ** (-np.arange(0, d, 2) / max(d, 1))       # (d/2,): 1 for the first pair, ever slower
-    angle = positions.astype(np.float64)[:, None] * speed   # (n, 1) * (d/2,) -> (n, d/2)
-    cos, sin = np.cos(angle).astype(x.dtype), np.sin(angle).astype(x.dtype)
+    cos, sin = cos_and_sin(positions.astype(np.float64).tobytes(), d, base, x.dtype)        # (n, d/2) each
     even, odd = x[..., 0::2], x[..., 1::2]                  # (…, n, d/2) each
     turned = np.empty_like(x)
     turned[..., 0::2] = even * cos - odd * sin
     turned[..., 1::2] = even * sin + odd * cos
     return turned
+
+
+@lru_cache(maxsize=8)
+def cos_and_sin(positions, d, base, dtype):
+    """Of the angles by which `rope` turns: position · base^(-2i/d). Kept, since every layer needs the same.
+
+    positions : the bytes of (n,) float64.  Returns two arrays (n, d/2), read-only.
+    """
+    speed = base ** (-np.arange(0, d, 2) / max(d, 1))       # (d/2,): 1 for the first pair, ever slower
+    angle = np.frombuffer(positions)[:, None] * speed       # (n, 1) * (d/2,) -> (n, d/2)
+    found = np.cos(angle).astype(dtype), np.sin(angle).astype(dtype)
+    for M in found:
+        M.flags.writeable = False
+    return found
 
 
 def rope_attention(Q, K, V, positions):

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, flag, same_size
+from helpers.arrays import array, flag, look_at_values, same_size
 from helpers.attention import attention_weights, causal_mask, scaled_scores, scores, softmax
 from helpers.multi_head import heads_of, merge_heads
 
@@ -22,8 +22,8 @@ def grouped_query_attention(Q, K, V, causal=False):
     the first axis with `np.repeat`, without the copies.  causal : the last query sits at the last key.
     Raises ValueError when a shape does not fit or g does not divide h.  Ainslie et al. 2023, §2.2.
     """
-    Q, K = array("Q", Q, ("h", "n_q", "d_k")), array("K", K, ("g", "n_k", "d_k"))
-    V = array("V", V, ("g", "n_k", "d_v"))
+    Q = array("Q", Q, ("h", "n_q", "d_k"))
+    K, V = array("K", K, ("g", "n_k", "d_k"), holds=None), array("V", V, ("g", "n_k", "d_v"), holds=None)
     same_size("d_k", ("Q", Q), ("K", K))
     same_size("n_k", ("K", K), ("V", V), axis=(1, 1))
     g = same_size("g", ("K", K), ("V", V), axis=(0, 0))
@@ -31,8 +31,14 @@ def grouped_query_attention(Q, K, V, causal=False):
     if g == 0 or h % g:
         raise ValueError(f"the heads of K must divide those of Q: Q {Q.shape} has {h}, K {K.shape} has {g}")
     Q = Q.reshape(g, h // g, n_q, d_k)                      # (h, n_q, d_k) -> (g, h/g, n_q, d_k)
-    A = pattern(scaled_scores(Q, K[:, None]), causal)       # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
-    return (A @ V[:, None]).reshape(h, n_q, V.shape[-1])    # (g, h/g, n_q, d_v) -> (h, n_q, d_v)
+    S = Q @ K[:, None].swapaxes(2, 3)                       # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
+    if not np.isfinite(S).all():                            # what K holds that it must not shows here
+        look_at_values("K", K)
+    A = pattern(S / math.sqrt(max(d_k, 1)), causal)
+    Z = A @ V[:, None]                                      # (g, h/g, n_q, d_v)
+    if not np.isfinite(Z).all():
+        look_at_values("V", V)
+    return Z.reshape(h, n_q, V.shape[-1])                   # -> (h, n_q, d_v)
 
 
 def latent_attention(X, W_q, W_down, W_up_k, W_up_v, n_heads, causal=False, absorbed=False):

@@ -18,7 +18,7 @@ INNER = {
     "attention.attend_at_once", "low_rank.svd", "kv_sharing.up_projections",
     "kv_sharing.pattern", "kv_cache.part_of", "sampling.last_row", "sampling.row_by_row",
     "sampling.sample_rows",
-    "multi_head.heads_of",
+    "multi_head.heads_of", "embeddings.cos_and_sin",
 }
 
 SMALL = {"E": np.eye(3), "P": np.ones((5, 3)), "layers": [{f"W_{x}": np.eye(3) for x in "qkvo"}]}

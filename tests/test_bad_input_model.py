@@ -60,7 +60,7 @@ smollm2.fetch: make unpack config_of arrays_of write_array tokenizer_of check lo
 smollm2.functions: Functions.call Functions.embed Functions.split_heads Functions.merge_heads Functions.rope
     Functions.attend Functions.next_token
 smollm2.measure: mean_weight entropy n_asked
-smollm2.model: product silu SmolLM2.layer SmolLM2.read pairs settings_of drawer known chat_text
+smollm2.model: normed gated product silu SmolLM2.layer SmolLM2.read pairs settings_of drawer known chat_text
 smollm2.tokenizer: Tokenizer Tokenizer.stream open_tokenizer read_once build
 smollm2.weights: default_folder read_index index_hash look_at not_readable damaged spot_check large_pages
     sha256

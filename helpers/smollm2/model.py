@@ -33,8 +33,13 @@ def rms_norm(x, gamma, eps):
     given.same_size("d", ("x", x), ("gamma", gamma))
     if not 0 <= given.number("eps", eps) < math.inf:
         raise ValueError(f"eps must be at least 0 and finite, got {eps}")
+    return normed(x, gamma, eps)
+
+
+def normed(x, gamma, eps):
+    """`rms_norm` without a look at what comes: inside the model it has been made there."""
     mean_square = (x * x).mean(axis=-1, keepdims=True)      # (n, 1)
-    return x / np.sqrt(mean_square + eps) * gamma
+    return x / np.sqrt(mean_square + eps) * gamma           # (n, d)
 
 
 def product(x, W):
@@ -74,6 +79,11 @@ def swiglu(x, W_gate_up, W_down):
     if W_gate_up.shape[1] != 2 * len(W_down):
         raise ValueError("W_gate_up must have twice as many columns as W_down has rows, got "
                          f"{W_gate_up.shape} and {W_down.shape}")
+    return gated(x, W_gate_up, W_down)
+
+
+def gated(x, W_gate_up, W_down):
+    """`swiglu` without a look at what comes."""
     both, d_ff = product(x, W_gate_up), len(W_down)         # (n, d) @ (d, 2·d_ff) -> (n, 2·d_ff)
     gate, up = both[:, :d_ff], both[:, d_ff:]               # (n, d_ff) twice
     return product(silu(gate) * up, W_down)                 # (n, d_ff) @ (d_ff, d) -> (n, d)
@@ -159,7 +169,7 @@ class SmolLM2:
         cache : a KVCache, or a list of n where each row is the newest token of a text of its own.
         """
         c, w, f = self.config, self.weights, self.functions
-        N = rms_norm(X, w.attention_norm[i], c.norm_eps)                        # (n, d_model)
+        N = normed(X, w.attention_norm[i], c.norm_eps)                          # (n, d_model)
         all_of_them = np.ascontiguousarray(product(N, w.W_qkv[i]))              # (n, (h + 2g)·d_k)
         heads = f.split_heads(all_of_them, c.n_heads + 2 * c.n_kv_heads)        # (h + 2g, n, d_k)
         V = heads[-c.n_kv_heads:]                                               # (g, n, d_v)
@@ -174,8 +184,8 @@ class SmolLM2:
             Z = Z.copy()
             Z[list(off)] = 0
         update = product(f.merge_heads(Z), w.W_o[i])                            # (n, h·d_v) -> (n, d_model)
-        M = rms_norm(X + update, w.mlp_norm[i], c.norm_eps)                     # (n, d_model)
-        mlp = swiglu(M, w.W_gate_up[i], w.W_down[i])                            # (n, d_model)
+        M = normed(X + update, w.mlp_norm[i], c.norm_eps)                       # (n, d_model)
+        mlp = gated(M, w.W_gate_up[i], w.W_down[i])                             # (n, d_model)
         return X + update + mlp, LayerTrace(X, N, Q, K, V, A, Z, update, mlp)
 
     def _attend_each(self, Q, K, V, positions, caches):
@@ -204,7 +214,7 @@ class SmolLM2:
             X, trace = self.layer(i, X, positions, caches[i], off.get(i, ()), need_pattern=i in keep)
             if i in keep:
                 keep[i] = trace
-        return rms_norm(X, self.weights.final_norm, self.config.norm_eps)
+        return normed(X, self.weights.final_norm, self.config.norm_eps)
 
     def read(self, ids, caches, without=()):
         """Read many tokens, some at a time; yields X_out (m, d_model) of each part."""
