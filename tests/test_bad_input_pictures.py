@@ -73,7 +73,7 @@ tiny_model.corpus: openings moves kind_of_next
 tiny_model.gradients: forward backward word_ids n_layers split merge softmax_ softmax_back_ layer_norm
     layer_norm_back
 tiny_model.measure: draw_stories asked keep in_parts one_score places
-tiny_model.model: look_at tiny file_name as_stored
+tiny_model.model: look_at tiny file_name as_stored as_float32
 tiny_model.sharing: columns_of known free_weights expanded free_gradients parts_of kept Result.of
     Groups.expand Groups.back Groups.in_groups Latent.expand Latent.back
 tiny_model.train: flatten AdamW AdamW.step how_long descend

@@ -281,6 +281,20 @@ def test_predictions_that_are_kept_are_those_of_the_model_as_it_is_now(model):
     assert measure.predict(model, [(0, 1), (1, 1)])[0] is measure.predict_words(model, [(1, 1), (0, 1)])
 
 
+def test_predictions_in_float32_are_those_of_the_model_and_no_word_asked_for_is_near_a_tie(model):
+    """Second route: `TinyModel.run` in float64; and what rounding could turn over, for all `accuracy` is asked."""
+    stories, logits = measure.fresh_stories(), measure.predict_words(model)
+    assert logits.dtype == np.float32
+    for i in range(0, len(stories.ids), 40):
+        theirs = model.run(stories.words(i)[:-1]).logits
+        np.testing.assert_allclose(logits[i], theirs, atol=2e-5, rtol=0)
+    counted = (stories.kind[:, 1:] >= 0) | (stories.allowed[:, 1:] == 1)        # (m, n)
+    heads = [(layer, head) for layer in range(2) for head in range(model.n_heads)]
+    for without in ([], *([head] for head in heads), [(1, 0), (1, 2)]):
+        second, first = np.sort(measure.predict_words(model, without)[counted], axis=-1)[:, -2:].T
+        assert (first - second).min() > 5e-5            # where logits differ by 2e-5 at most
+
+
 def test_cross_entropy_is_within_five_percent_of_the_grammar(model):
     needs, grammar_needs = measure.cross_entropy(model)
     assert grammar_needs * 0.99 < needs < grammar_needs * 1.05

@@ -309,10 +309,13 @@ def tiny(model):
 def save(model, path):
     """Write the model to `path`, an .npz file, as float32."""
     path = file_name(path)
-    arrays = {name: M.astype(np.float32) if M.dtype == np.float64 else M
-              for name, M in to_arrays(model).items()}
     with open(path, "wb") as file:
-        np.savez(file, **arrays)
+        np.savez(file, **as_float32(to_arrays(model)))
+
+
+def as_float32(arrays):
+    """The same dict with weights of float64 as float32; words and the number of heads as they are."""
+    return {name: M.astype(np.float32) if M.dtype == np.float64 else M for name, M in arrays.items()}
 
 
 def load(path=WEIGHTS):
