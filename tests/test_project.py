@@ -154,6 +154,22 @@ def test_what_is_skipped_fails_in_ci(ci, text, tmp_path):
     assert ("CI allows no skipping" in run.stdout) == bool(ci)
 
 
+def test_the_kernels_of_tests_neither_obey_nor_note_down_what_is_yours(tmp_path):
+    yours = tmp_path / "yours" / "profile_default" / "startup"
+    yours.mkdir(parents=True)
+    (yours / "mine.py").write_text("mine = 1", encoding="utf-8")
+    v4 = nbformat.v4
+    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell("x = mine", execution_count=1)]), tmp_path / "one.ipynb")
+    command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
+    settings = dict(cwd=tmp_path, env=dict(os.environ, IPYTHONDIR=str(tmp_path / "yours")), **CAPTURED)
+    run = subprocess.run(command, **settings)
+    assert "1 passed" in run.stdout, run.stdout             # so they are settings that a kernel obeys
+    (history := yours.parent / "history.sqlite").unlink()
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    run = subprocess.run(command, **settings | {"env": settings["env"] | {"PYTHONPATH": str(ROOT)}})
+    assert "NameError" in run.stdout and not history.exists(), run.stdout
+
+
 PROPERTY = """
 from hypothesis import given, strategies as st
 
