@@ -3,8 +3,7 @@
 nbval writes out every message for a log that nobody reads, pictures and all; here it no longer does.
 `helpers` is compiled beforehand, as pip does with packages: else, where Python may not keep what it compiles,
 every kernel and every process of a check compiles it anew. The kernels get settings of their own in place of
-yours: what you have IPython do at its start changes no test, and no cell is written into your IPython's history,
-which takes them longer than most cells.
+yours: what you have IPython do at its start changes no test, and no cell is written into its history.
 """
 
 import compileall
@@ -26,7 +25,7 @@ nbval.kernel.pformat = lambda message: message      # the log itself makes it a 
 
 def pytest_configure(config):
     compileall.compile_dir(ROOT / "helpers", quiet=2)           # where it may not write, it is silent
-    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)        # a kernel may still be ending in it
+    folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)    # a kernel may still be ending in it
     config.add_cleanup(folder.cleanup)
     settings = Path(folder.name, "profile_default", "ipython_kernel_config.py")
     settings.parent.mkdir()

@@ -159,8 +159,9 @@ def test_the_kernels_of_tests_neither_obey_nor_note_down_what_is_yours(tmp_path)
     yours.mkdir(parents=True)
     (yours / "mine.py").write_text("mine = 1", encoding="utf-8")
     v4 = nbformat.v4
-    nbformat.write(v4.new_notebook(cells=[v4.new_code_cell("x = mine", execution_count=1)]), tmp_path / "one.ipynb")
-    command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider"]
+    notebook = v4.new_notebook(cells=[v4.new_code_cell("x = mine", execution_count=1)])
+    nbformat.write(notebook, tmp_path / "one.ipynb")
+    command = [sys.executable, "-m", "pytest", "-q", "--nbval", "--nbval-current-env"]
     settings = dict(cwd=tmp_path, env=dict(os.environ, IPYTHONDIR=str(tmp_path / "yours")), **CAPTURED)
     run = subprocess.run(command, **settings)
     assert "1 passed" in run.stdout, run.stdout             # so they are settings that a kernel obeys

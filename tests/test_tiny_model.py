@@ -282,7 +282,7 @@ def test_predictions_that_are_kept_are_those_of_the_model_as_it_is_now(model):
 
 
 def test_predictions_in_float32_are_those_of_the_model_and_no_word_asked_for_is_near_a_tie(model):
-    """Second route: `TinyModel.run` in float64; and what rounding could turn over, for all `accuracy` is asked."""
+    """Second route: `TinyModel.run` in float64. A near tie is what rounding could turn over in `accuracy`."""
     stories, logits = measure.fresh_stories(), measure.predict_words(model)
     assert logits.dtype == np.float32
     for i in range(0, len(stories.ids), 40):
