@@ -30,15 +30,15 @@ def grouped_query_attention(Q, K, V, causal=False):
     h, n_q, d_k = Q.shape
     if g == 0 or h % g:
         raise ValueError(f"the heads of K must divide those of Q: Q {Q.shape} has {h}, K {K.shape} has {g}")
-    Q = Q.reshape(g, h // g, n_q, d_k)                      # (h, n_q, d_k) -> (g, h/g, n_q, d_k)
-    S = Q @ K[:, None].swapaxes(2, 3)                       # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
+    rows, n_k = h // g * n_q, K.shape[1]                    # all queries of a group, one below the other
+    S = Q.reshape(g, rows, d_k) @ K.swapaxes(1, 2)          # (g, rows, d_k) @ (g, d_k, n_k)
     if not np.isfinite(S).all():                            # what K holds that it must not shows here
         look_at_values("K", K)
-    A = pattern(S / math.sqrt(max(d_k, 1)), causal)
-    Z = A @ V[:, None]                                      # (g, h/g, n_q, d_v)
+    A = pattern(S.reshape(h, n_q, n_k) / math.sqrt(max(d_k, 1)), causal)
+    Z = A.reshape(g, rows, n_k) @ V                         # (g, rows, n_k) @ (g, n_k, d_v)
     if not np.isfinite(Z).all():
         look_at_values("V", V)
-    return Z.reshape(h, n_q, V.shape[-1])                   # -> (h, n_q, d_v)
+    return Z.reshape(h, n_q, V.shape[-1])                   # (g, rows, d_v) -> (h, n_q, d_v)
 
 
 def latent_attention(X, W_q, W_down, W_up_k, W_up_v, n_heads, causal=False, absorbed=False):
