@@ -167,6 +167,12 @@ def hundreds_of_stories():
     return 200 <= len(measure.fresh_stories().ids) < 1000
 
 
+def followed_by(word):
+    """The words that come right after this one in the fresh stories, a set; never an empty one."""
+    ids = measure.fresh_stories().ids
+    return {corpus.VOCAB[i] for i in ids[:, 1:][ids[:, :-1] == corpus.WORD_TO_ID[word]]} or {word}
+
+
 def heads():
     """How many heads the tiny model has, in all layers."""
     return model().n_heads * len(model().layers)
@@ -283,6 +289,8 @@ of("01", "used-alike", {
 of("01", "ids-share-nothing", {
     "Women's names go with *she*, not with *he*": 'assert cosine("anna", "she") > cosine("anna", "he") + 0.2',
     "*her* is nearer to *eats* than to *his*": 'assert cosine("her", "eats") > cosine("her", "his") + 0.1',
+    "all three come right before a fruit": lambda: all(
+        followed_by(word) <= set(corpus.FRUITS) for word in ("her", "his", "eats")),
     "*cats* is no nearer to *cat* than to *dogs*": 'cosine("cats", "dogs") - cosine("cats", "cat")) < 0.2',
 })
 of("01", "mask-is-not-enough", {
@@ -301,7 +309,7 @@ of("02", "rank-code", {"Twelve directions, then nothing": "(strengths > 1e-4).su
 
 of("03", "slope-width", {
     "the median of a thousand": "n_rows=1000",
-    "in the widest heads it is nothing beside saturation": (
+    "In the widest heads saturation costs a thousand times more": (
         "assert divided[-1] / math.sqrt(widths[-1]) > 1000 * plain[-1]"),
 })
 of("03", "exercises", {"all seven functions": lambda: exercises("03") == 7})

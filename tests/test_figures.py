@@ -359,7 +359,7 @@ def test_shades_without_numbers_are_explained_once(M, role, key):
 
 def test_the_shades_of_a_sum_over_heads_are_explained():
     words = " ".join(words for *_, words in words_in(PICTURES["head sum"]().svg))
-    assert "Deeper = larger, grey = negative." in words
+    assert "Stronger = larger, grey = negative." in words
 
 
 def test_a_small_picture_makes_room_for_its_title():

@@ -14,10 +14,11 @@ NOTES = {
     "off": "Softmax over all words: what a word takes away depends on what comes after it.",
     "before": "The hidden scores become −∞, and e^−∞ is 0: no weight depends on them, however large.",
     "after": "Each weight was divided by a sum with the hidden words in it. They no longer pass on values, "
-             "but their scores still change every visible weight: raise them and see.",
+             "but their scores still change every visible weight.",
     "divided": "The sum over all words cancels, so this is the same as masking before, until the visible "
-               "weights are too small for a number: raise the hidden scores by 1000.",
+               "weights are too small for a number.",
 }
+TRY = {"after": "Raise them and see.", "divided": "Raise the hidden scores by 1000."}     # until that is done
 RAISED = {0: "as they are", 5: "+ 5", 1000: "+ 1000"}
 
 
@@ -68,7 +69,8 @@ class CausalMask(Reading):
         else:
             off = number(np.abs(ways["divided"] - ways["before"])[i].max())
             title = f"Divided by the sum: the weights of masking before (largest difference {off})"
-        note = f"{NOTES[way]} Dashed: what lies to the right of it must not be read."
+        tip = "" if self.raised.value else TRY.get(way, "")
+        note = " ".join(filter(None, [NOTES[way], tip, "Dashed: what lies right of it must not be read."]))
         if n > SHOWN:
             note += f" {n} words; those around the query are shown."
         return mask_ways(names, i, {WAYS[key]: A for key, A in ways.items()}, WAYS[way], title, note)

@@ -89,9 +89,13 @@ def draw_predictions(sheet, top, room, predictions, off):
     """For each word two bars, with all heads above, without those switched off below, and both numbers."""
     side, right = label_room([word for word, _, _ in predictions]), 100 if off else 44
     sheet.text(sheet.left, top + TEXT, "the next word", TEXT, weight="bold")
-    sheet.text(sheet.left + room, top + TEXT, f"all heads → {without(off)}" if off else "all heads on", SMALL,
-               "soft", "end")
-    top += TEXT + 8
+    if off:                                                 # with many names it needs a line of its own
+        top += TEXT + 4
+        sheet.text(sheet.left, top + SMALL, f"all heads → {without(off)}", SMALL, "soft")
+        top += SMALL + 8
+    else:
+        sheet.text(sheet.left + room, top + TEXT, "all heads on", SMALL, "soft", "end")
+        top += TEXT + 8
     x, room = sheet.left + side, room - side - right
     for i, (word, before, after) in enumerate(predictions):
         y = top + i * ROW

@@ -81,7 +81,7 @@ def head_sum(word, z, W_o, updates, added, running, total, column, title, note="
     sheet.top = y + STRIP + 4
     sheet.note(" ".join(filter(None, [
         f"The row of “{word}”. Beside W_o stand the {rows} numbers that its rows are multiplied by; "
-        f"framed: column {column}. Deeper = larger, grey = negative.", note])))
+        f"framed: column {column}. Stronger = larger, grey = negative.", note])))
     names = [f"head {r}" + ("" if r < added else " (not added)") for r in range(h)]
     body = [[name, *map(number, v)] for name, v in zip([*names, "sum so far", "concat · W_o"],
                                                        [*updates, running, total], strict=True)]
