@@ -1,9 +1,10 @@
 """What is said when an argument is of the wrong kind: one place, one wording.
 
 Every function of the course takes arrays or plain lists. `array` turns either into an array, counts its axes
-and looks for NaN and infinity; `shaped` knows their sizes too, `same_size` compares two arrays; `count`,
-`number`, `flag`, `text`, `path`, `one_of` and `position` are for single values, `words`, `records`, `pairs`
-and `named` for several. All name the argument, what was expected and what came.
+and looks for NaN and infinity; `shaped` knows their sizes too, `same_size` and `same_stack` compare two
+arrays; `widened` and `fits` are for what float16, or any type, cannot hold. `count`, `size`, `number`,
+`flag`, `text`, `path`, `one_of` and `position` are for single values, `words`, `records`, `pairs` and
+`named` for several. All name the argument, what was expected and what came.
 """
 
 import math
@@ -13,18 +14,21 @@ from pathlib import Path
 
 import numpy as np
 
+MOST = 2**31              # an axis that is longer has room nowhere
+
 
 def array(name, x, axes, stacked=False, holds="finite numbers"):
     """`x` as a real-valued array with one axis for each name in `axes`, for example ("n", "d_model").
 
     stacked : allow further axes in front, as for heads (h, n, d_k) or a batch.
     holds : "finite numbers", "finite numbers or -inf" (scores that a mask has been through), or None for
-    no look at the values.  Integers and booleans become float64; float16, float32 and float64 stay.
-    Raises TypeError for what is not a table of real numbers, ValueError for the wrong number of axes and for
-    values that it must not hold.
+    no look at the values.  Integers and booleans become float64, as do longer types; float16, float32 and
+    float64 stay.
+    Raises TypeError for what is not a table of real numbers, and for a masked array, whose mask would be
+    lost; ValueError for the wrong number of axes and for values that it must not hold.
     """
     try:
-        x = np.asarray(x)
+        x = np.asarray(unmasked(name, x))
     except ValueError:
         raise ValueError(f"{name} must have rows of equal length, shape {shape_text(axes, stacked)}; "
                          "its rows differ in length") from None
@@ -35,8 +39,17 @@ def array(name, x, axes, stacked=False, holds="finite numbers"):
         raise ValueError(f"{name} must have shape {shape_text(axes, stacked)}, got {x.shape}")
     if x.dtype.kind != "f":
         return x.astype(np.float64)
+    if x.dtype.itemsize > 8 or not x.dtype.isnative:
+        x = x.astype(np.float64 if x.dtype.itemsize > 8 else x.dtype.newbyteorder("="))
     if holds:
         look_at_values(name, x, holds)
+    return x
+
+
+def unmasked(name, x):
+    """`x`; TypeError for a masked array, whose mask would be lost without a word."""
+    if type(x) is not np.ndarray and isinstance(x, np.ndarray) and hasattr(x, "mask"):
+        raise TypeError(f"{name} must be an array without a mask of its own, got a masked array")
     return x
 
 
@@ -81,15 +94,54 @@ def same_size(size_name, first, second, axis=(-1, -1)):
     return a.shape[axis[0]]
 
 
+def same_stack(first, second, n_last=2):
+    """The axes before the last two that two arrays have together; `first` and `second` are (name, array).
+
+    Raises ValueError naming both when NumPy cannot bring them together.
+    """
+    (name_a, a), (name_b, b) = first, second
+    try:
+        return np.broadcast_shapes(a.shape[:-n_last], b.shape[:-n_last])
+    except ValueError:
+        raise ValueError(f"{name_a} and {name_b} must agree in the axes before the last {n_last}: {name_a} "
+                         f"has shape {a.shape}, {name_b} {b.shape}") from None
+
+
+def widened(x):
+    """float16 as float32, as its sums and squares soon exceed what it holds; other types as they are."""
+    return x.astype(np.float32) if x.dtype == np.float16 else x
+
+
+def fits(name, x, dtype=None):
+    """`x`, computed from finite numbers, in this dtype (its own by default).
+
+    Raises ValueError when it has become too large for that.
+    """
+    with np.errstate(over="ignore"):
+        x = x if dtype is None else x.astype(dtype, copy=False)
+    if not np.isfinite(x).all():
+        raise ValueError(f"{name} must fit into {x.dtype}, got {x[~np.isfinite(x)][0]}: the numbers it is "
+                         "made of are too large")
+    return x
+
+
 def count(name, value, least=0, most=None):
     """`value` as a whole number of at least `least`, at most `most`; TypeError or ValueError otherwise."""
     if not whole(value):
         raise TypeError(f"{name} must be a whole number, got {came(value)}")
     if most is not None and not least <= value <= most:
-        raise ValueError(f"{name} must be one of {least} … {most}, got {value}")
+        raise ValueError(f"{name} must be one of {least} … {most}, got {came(value)}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
+        raise ValueError(f"{name} must be at least {least}, got {came(value)}")
     return int(value)
+
+
+def size(name, value, least=0):
+    """`count` for how many numbers room is made for: at most MOST."""
+    value = count(name, value, least)
+    if value > MOST:
+        raise ValueError(f"{name} must be at most {MOST}, got {came(value)}")
+    return value
 
 
 def number(name, value, positive=False, finite=False):
@@ -99,11 +151,15 @@ def number(name, value, positive=False, finite=False):
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise TypeError(f"{name} must be a number, got {came(value)}")
+    try:
+        value = float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a number that fits into float64, got {came(value)}") from None
     if positive and not 0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value}")
     if finite and not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
-    return float(value)
+    return value
 
 
 def flag(name, value):
@@ -159,8 +215,10 @@ def position(name, value, n):
 def words(name, values, n=None):
     """`values` as a list of strings, n of them if n is given; numbers may stand in place of words.
 
-    Raises TypeError for what is no list of words, ValueError for too few or too many.
+    Raises TypeError for what is no list of words (a set has no order), ValueError for too few or too many.
     """
+    if isinstance(values, (set, frozenset)):
+        raise TypeError(f"{name} must be a list of words, got {came(values)}")
     found = listed(name, values, "words")
     for word in found:
         if not isinstance(word, (str, int, float, np.number)):
@@ -222,5 +280,8 @@ def whole(value):
 
 def came(value, most=80):
     """What came, in one line that is not too long."""
-    shown = " ".join(repr(value).split())
+    try:
+        shown = " ".join(repr(value).split())
+    except ValueError:                                      # Python does not write out so long a number
+        shown = "a number of thousands of digits"
     return shown if len(shown) <= most else shown[:most - 1] + "…"

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, count, flag, look_at_values, same_size
+from helpers.arrays import array, fits, flag, look_at_values, same_size, same_stack, size, unmasked, widened
 from helpers.tiles import attend_in_tiles
 
 SHORT = 128 * 128       # up to so many scores a head, the plain way is as fast as tiles
@@ -27,28 +27,52 @@ def project_qkv(X, W_q, W_k, W_v):
     for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)):
         same_size("d_model", ("X", X), (name, W), axis=(1, 0))
     same_size("d_k", ("W_q", W_q), ("W_k", W_k))
-    return X @ W_q, X @ W_k, X @ W_v                        # (n, d_model) @ (d_model, d) -> (n, d)
+    return times("X", X, "W_q", W_q), times("X", X, "W_k", W_k), times("X", X, "W_v", W_v)
+
+
+def times(name, X, name_w, W):
+    """X @ W, (…, m) @ (m, d) -> (…, d); float16 is added up in float32.
+
+    Raises ValueError when the result is too large for their type.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        Y = widened(X) @ widened(W)
+    return fits(f"{name} {name_w}", Y, np.result_type(X, W))
 
 
 def scores(Q, K):
     """The dot product of every query with every key, not scaled.
 
     Q : (…, n_q, d_k), K : (…, n_k, d_k).  Returns S : (…, n_q, n_k), S[i, j] = q_i · k_j.
-    Raises ValueError when Q and K differ in d_k.
+    Raises ValueError when Q and K differ in d_k, or when a score is too large for their type.
     """
-    Q, K = array("Q", Q, ("n_q", "d_k"), stacked=True), array("K", K, ("n_k", "d_k"), stacked=True)
-    same_size("d_k", ("Q", Q), ("K", K))
-    return Q @ np.swapaxes(K, -1, -2)                       # (n_q, d_k) @ (d_k, n_k) -> (n_q, n_k)
+    Q, K = queries_and_keys(Q, K)
+    return fits("the scores of Q and K", products(Q, K), np.result_type(Q, K))
 
 
 def scaled_scores(Q, K):
     """Scores of every query against every key, kept near unit variance.
 
     Q : (…, n_q, d_k), K : (…, n_k, d_k).  Returns S : (…, n_q, n_k), S[i, j] = q_i · k_j / √d_k.
-    Raises ValueError when Q and K differ in d_k.  Vaswani et al. 2017, eq. 1.
+    Raises ValueError as `scores` does.  Vaswani et al. 2017, eq. 1.
     """
-    S = scores(Q, K)                                        # (…, n_q, n_k)
-    return S / math.sqrt(max(np.shape(Q)[-1], 1))
+    Q, K = queries_and_keys(Q, K)
+    S = products(Q, K) / math.sqrt(max(Q.shape[-1], 1))     # (…, n_q, n_k)
+    return fits("the scores of Q and K", S, np.result_type(Q, K))
+
+
+def queries_and_keys(Q, K):
+    """Q (…, n_q, d_k) and K (…, n_k, d_k) as arrays, after a look at them."""
+    Q, K = array("Q", Q, ("n_q", "d_k"), stacked=True), array("K", K, ("n_k", "d_k"), stacked=True)
+    same_size("d_k", ("Q", Q), ("K", K))
+    same_stack(("Q", Q), ("K", K))
+    return Q, K
+
+
+def products(Q, K):
+    """Every q · k, (…, n_q, n_k); of float16 in float32. What is too large comes out as infinity or NaN."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return widened(Q) @ np.swapaxes(widened(K), -1, -2)               # (n_q, d_k) @ (d_k, n_k)
 
 
 def softmax(z):
@@ -59,11 +83,12 @@ def softmax(z):
     Raises ValueError for NaN and +inf.
     """
     z = array("z", z, ("m",), stacked=True, holds=None)
-    wide = z.astype(np.float32) if z.dtype == np.float16 else z
+    wide = widened(z)
     top = wide.max(axis=-1, keepdims=True, initial=-np.inf)               # (…, 1)
     if not (top < np.inf).all():                                          # NaN is not less than anything
         look_at_values("z", z, "finite numbers or -inf")
-    e = wide - np.where(top == -np.inf, 0, top)                           # (…, m), a copy: from here in place
+    with np.errstate(over="ignore"):                                      # what is too far below becomes -inf
+        e = wide - np.where(top == -np.inf, 0, top)                       # (…, m), a copy: from here in place
     np.exp(e, out=e)                                                      # the largest is 1
     total = e.sum(axis=-1, keepdims=True)                                 # (…, 1)
     e /= np.where(total == 0, 1, total)
@@ -77,8 +102,8 @@ def causal_mask(n_q, n_k=None):
     The last query sits at the last key, so query i has position i + n_k - n_q: with a cache there are more
     keys than queries. (Where n_q > n_k the first queries come before every key: their rows are all False.)
     """
-    n_q = count("n_q", n_q)
-    n_k = n_q if n_k is None else count("n_k", n_k)
+    n_q = size("n_q", n_q)
+    n_k = n_q if n_k is None else size("n_k", n_k)
     position = np.arange(n_q)[:, None] + (n_k - n_q)        # (n_q, 1)
     return np.arange(n_k) <= position                       # (n_k,) <= (n_q, 1) -> (n_q, n_k)
 
@@ -86,13 +111,14 @@ def causal_mask(n_q, n_k=None):
 def attention_weights(S, mask):
     """The attention pattern: softmax of the scores over the keys that may be read, exactly 0 elsewhere.
 
-    S : (…, n_q, n_k), mask : (n_q, n_k) bool, True = may read.  Returns A : (…, n_q, n_k), rows sum to 1.
+    S : (…, n_q, n_k), mask : (n_q, n_k), or stacked as S is, bool, True = may read.
+    Returns A : (…, n_q, n_k), rows sum to 1.
     A row with no key to read gives zeros, not NaN.  Raises TypeError for a mask that is not boolean (or 0 and
     1), ValueError when its shape does not fit S.
     """
     S = array("S", S, ("n_q", "n_k"), stacked=True, holds="finite numbers or -inf")
     try:
-        mask = np.asarray(mask)
+        mask = np.asarray(unmasked("mask", mask))
     except ValueError:
         raise ValueError("mask must have rows of equal length, shape (n_q, n_k); its rows differ") from None
     if mask.dtype != bool:
@@ -100,7 +126,7 @@ def attention_weights(S, mask):
             raise TypeError("mask must be boolean, True where the query may read the key; "
                             f"got dtype {mask.dtype} with values other than 0 and 1")
         mask = mask.astype(bool)
-    if mask.shape[-2:] != S.shape[-2:]:
+    if mask.shape[-2:] != S.shape[-2:] or same_stack(("S", S), ("mask", mask)) != S.shape[:-2]:
         raise ValueError(f"S and mask must agree in (n_q, n_k): S {S.shape}, mask {mask.shape}")
     return softmax(np.where(mask, S, np.array(-np.inf, S.dtype)))
 
@@ -126,8 +152,9 @@ def last_query_attention(q, K, V):
     q, K, V = array("q", q, ("d_k",)), array("K", K, ("n", "d_k")), array("V", V, ("n", "d_v"))
     d_k = same_size("d_k", ("q", q), ("K", K))
     same_size("n", ("K", K), ("V", V), axis=(0, 0))
-    a = softmax(K @ q / math.sqrt(max(d_k, 1)))             # (n, d_k) @ (d_k,) -> (n,)
-    return a @ V                                            # (n,) @ (n, d_v) -> (d_v,)
+    s = products(q[None], K)[0] / math.sqrt(max(d_k, 1))    # (1, d_k) @ (d_k, n) -> (n,)
+    a = softmax(fits("the scores of q and K", s))
+    return (a @ widened(V)).astype(np.result_type(q, K, V), copy=False)   # (n,) @ (n, d_v) -> (d_v,)
 
 
 def attention(Q, K, V, causal=False):
@@ -154,13 +181,19 @@ def attention(Q, K, V, causal=False):
     dtype = np.result_type(Q, K, V)
     wide = np.result_type(dtype, np.float32)
     q, k, v = (M.astype(wide, copy=False).reshape(math.prod(M.shape[:-2]), *M.shape[-2:]) for M in (Q, K, V))
-    if q.shape[1] * k.shape[1] <= SHORT:
+    if q.shape[1] * k.shape[1] <= SHORT or not surely_fit(q, k):
         Z = attend_at_once(q, k, v, causal)
     else:
         look_at_values("K", K)
         look_at_values("V", V)
         Z = attend_in_tiles(q, k, v, causal)
     return Z.reshape(*Q.shape[:-1], V.shape[-1]).astype(dtype, copy=False)
+
+
+def surely_fit(Q, K):
+    """Whether no score of Q (h, n_q, d_k) and K (g, n_k, d_k) can be too large for their type."""
+    largest = [float(np.abs(M).max(initial=0)) for M in (Q, K)]
+    return math.prod(largest) * max(Q.shape[-1], 1) < np.finfo(Q.dtype).max
 
 
 def attend_at_once(Q, K, V, causal=False):
@@ -171,15 +204,16 @@ def attend_at_once(Q, K, V, causal=False):
     """
     (h, n_q, d_k), (g, n_k, d_v) = Q.shape, V.shape
     Q = Q.reshape(g, h // max(g, 1), n_q, d_k)              # (h, n_q, d_k) -> (g, h/g, n_q, d_k)
-    S = Q @ np.swapaxes(K[:, None], -1, -2)                 # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
-    S = S / math.sqrt(max(d_k, 1))
+    S = products(Q, K[:, None]) / math.sqrt(max(d_k, 1))    # K (g, 1, n_k, d_k) -> (g, h/g, n_q, n_k)
     if not np.isfinite(S).all():
         look_at_values("K", K)
+        fits("the scores of Q and K", S)
     if causal and n_q > 1:                                  # (one query is the newest: it may read every key)
         A = attention_weights(S, causal_mask(n_q, n_k))
     else:
         A = softmax(S)
-    Z = A @ V[:, None]                                      # -> (g, h/g, n_q, d_v)
+    with np.errstate(invalid="ignore"):
+        Z = A @ V[:, None]                                  # -> (g, h/g, n_q, d_v)
     if not np.isfinite(Z).all():
         look_at_values("V", V)
     return Z.reshape(h, n_q, d_v)

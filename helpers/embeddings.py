@@ -5,12 +5,24 @@ Read `token_ids`, then `embed`, then `sinusoidal_positions`. A token is a row ev
 queries and keys.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 
-from helpers.arrays import array, count, look_at_values, number, same_size
+from helpers.arrays import (
+    array,
+    count,
+    fits,
+    listed,
+    look_at_values,
+    number,
+    same_size,
+    same_stack,
+    size,
+    unmasked,
+    widened,
+)
 from helpers.attention import scaled_scores, softmax
 
 
@@ -19,21 +31,21 @@ def token_ids(tokens, vocab):
 
     tokens : list of n str, vocab : dict word -> id, case-sensitive.  Returns (n,) int64.
     Raises TypeError when `tokens` is one string or holds anything but strings, or `vocab` is no dict,
-    ValueError for an unknown word when the vocabulary has no "<unk>".
+    ValueError for an unknown word when the vocabulary has no "<unk>"; either for an id that is none.
     """
     if isinstance(tokens, str):
         raise TypeError(f"tokens must be a list of words, got one string: {tokens!r}; split it first")
-    if not isinstance(tokens, Iterable):
-        raise TypeError(f"tokens must be a list of words, got {tokens!r}")
     if not isinstance(vocab, Mapping):
         raise TypeError(f"vocab must be a dict from word to id, got {type(vocab).__name__}")
-    tokens = list(tokens)
+    tokens = listed("tokens", tokens, "words")
     for token in tokens:
         if not isinstance(token, str):
             raise TypeError(f"tokens must hold strings, got {token!r}")
         if token not in vocab and "<unk>" not in vocab:
             raise ValueError(f"{token!r} is not in the vocabulary, and the vocabulary has no '<unk>'")
-    return np.array([vocab[t] if t in vocab else vocab["<unk>"] for t in tokens], dtype=np.int64)
+    words = [token if token in vocab else "<unk>" for token in tokens]
+    ids = [count(f"vocab[{word!r}]", vocab[word], most=np.iinfo(np.int64).max) for word in words]
+    return np.array(ids, dtype=np.int64)
 
 
 def embed(ids, E):
@@ -45,7 +57,7 @@ def embed(ids, E):
     """
     E = array("E", E, ("V", "d"), holds=None)               # V may be large: the rows taken are looked at
     try:
-        ids = np.asarray(ids)
+        ids = np.asarray(unmasked("ids", ids))
     except ValueError:
         raise ValueError("ids must have shape (n,), one id a token; got a list of lists") from None
     if ids.ndim != 1:
@@ -69,9 +81,11 @@ def sinusoidal_positions(n, d, base=10000.0):
     n, d : counts.  Returns (n, d): column 2i is sin(p / base^(2i/d)), column 2i+1 is cos of that angle; an
     odd d ends in a sine.  Raises ValueError for a base that is not positive.  Vaswani et al. 2017, §3.5.
     """
-    n, d, base = count("n", n), count("d", d), number("base", base, positive=True)
+    n, d, base = size("n", n), size("d", d), number("base", base, positive=True)
     pair = np.arange(d) // 2                                # (d,): 0, 0, 1, 1, 2, 2, …
-    angle = np.arange(n)[:, None] / base ** (2 * pair / max(d, 1))   # (n, 1) / (d,) -> (n, d)
+    with np.errstate(all="ignore"):                         # with a base near 0 they are too large
+        angle = np.arange(n)[:, None] / base ** (2 * pair / max(d, 1))    # (n, 1) / (d,) -> (n, d)
+    fits("the angles of base", angle)
     P = np.empty((n, d))
     P[:, 0::2] = np.sin(angle[:, 0::2])
     P[:, 1::2] = np.cos(angle[:, 1::2])
@@ -107,8 +121,10 @@ def cos_and_sin(positions, d, base, dtype):
 
     positions : the bytes of (n,) float64.  Returns two arrays (n, d/2), read-only.
     """
-    speed = base ** (-np.arange(0, d, 2) / max(d, 1))       # (d/2,): 1 for the first pair, ever slower
-    angle = np.frombuffer(positions)[:, None] * speed       # (n, 1) * (d/2,) -> (n, d/2)
+    with np.errstate(all="ignore"):
+        speed = base ** (-np.arange(0, d, 2) / max(d, 1))   # (d/2,): 1 for the first pair, ever slower
+        angle = np.frombuffer(positions)[:, None] * speed   # (n, 1) * (d/2,) -> (n, d/2)
+    fits("the angles of positions and base", angle)
     found = np.cos(angle).astype(dtype), np.sin(angle).astype(dtype)
     for M in found:
         M.flags.writeable = False
@@ -121,8 +137,10 @@ def rope_attention(Q, K, V, positions):
     Q, K : (…, n, d_k), d_k even, V : (…, n, d_v), positions : (n,).  Returns Z : (…, n, d_v), not causal.
     Raises ValueError when a shape does not fit.  Su et al. 2021, §3.2.2.
     """
+    Q, K = array("Q", Q, ("n", "d_k"), stacked=True), array("K", K, ("n", "d_k"), stacked=True)
     V = array("V", V, ("n", "d_v"), stacked=True)
-    K = array("K", K, ("n", "d_k"), stacked=True)
     same_size("n", ("K", K), ("V", V), axis=(-2, -2))
-    S = scaled_scores(rope(Q, positions), rope(K, positions))     # (…, n, n)
-    return softmax(S) @ V                                         # (…, n, n) @ (…, n, d_v) -> (…, n, d_v)
+    S = scaled_scores(rope(widened(Q), positions), rope(widened(K), positions))     # (…, n, n)
+    same_stack(("Q and K", S), ("V", V))
+    Z = softmax(S) @ widened(V)                                   # (…, n, n) @ (…, n, d_v) -> (…, n, d_v)
+    return Z.astype(np.result_type(Q, K, V), copy=False)

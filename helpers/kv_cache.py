@@ -5,11 +5,11 @@ same with room made beforehand, as the course's models use it), and `cache_bytes
 latents, `latent_cache_bytes`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
-from helpers.arrays import array, count, same_size
+from helpers.arrays import array, came, count, fits, listed, same_size, size
 from helpers.attention import last_query_attention
 
 
@@ -51,9 +51,7 @@ def generate_with_cache(prompt_ids, n_new, model):
     same_size("d", ("E", E), ("P", P))
     if not isinstance(layers, (list, tuple)):
         raise TypeError(f"layers must be a list of dicts, got {type(layers).__name__}")
-    if not isinstance(prompt_ids, Iterable):
-        raise TypeError(f"prompt_ids must be a list of ids, got {prompt_ids!r}")
-    ids = [count("prompt_ids", i) for i in prompt_ids]
+    ids = [count("prompt_ids", i) for i in listed("prompt_ids", prompt_ids, "ids")]
     n_new = count("n_new", n_new)
     if not ids:
         raise ValueError("prompt_ids must hold at least one id, got none")
@@ -92,14 +90,21 @@ class KVCache:
 
     Holds at most n_max tokens for n_kv_heads heads. `append` writes new rows where the old ones end and
     gives back all rows so far, without copying them; `np.concatenate` would copy the whole past for every
-    token.
+    token. dtype : float16, float32 or float64, in which they are kept.
     """
 
     def __init__(self, n_kv_heads, n_max, d_k, d_v=None, dtype=np.float32):
-        n_kv_heads, n_max = count("n_kv_heads", n_kv_heads, 1), count("n_max", n_max, 1)
-        d_k = count("d_k", d_k, 1)
-        self._K = np.empty((n_kv_heads, n_max, d_k), dtype)
-        self._V = np.empty((n_kv_heads, n_max, d_k if d_v is None else count("d_v", d_v, 1)), dtype)
+        n_kv_heads, n_max = size("n_kv_heads", n_kv_heads, 1), size("n_max", n_max, 1)
+        d_k = size("d_k", d_k, 1)
+        d_v = d_k if d_v is None else size("d_v", d_v, 1)
+        try:
+            kept = np.dtype(dtype)
+        except TypeError:
+            kept = None
+        if kept is None or dtype is None or kept not in (np.float16, np.float32, np.float64):
+            raise TypeError(f"dtype must be float16, float32 or float64, got {came(dtype)}")
+        self._K = np.empty((n_kv_heads, n_max, d_k), kept)
+        self._V = np.empty((n_kv_heads, n_max, d_v), kept)
         self.n_tokens = 0
 
     @property
@@ -157,6 +162,8 @@ class KVCache:
         if position is not None and count("position", position) != self.n_tokens:
             raise ValueError(f"the next position of this cache is {self.n_tokens}, got {position}")
         self.need_room(m)
+        K, V = (M if M.dtype == self._K.dtype else fits(name, M, self._K.dtype)
+                for name, M in (("K", K), ("V", V)))
         end = self.n_tokens + m
         self._K[:, self.n_tokens:end], self._V[:, self.n_tokens:end] = K, V
         self.n_tokens = end

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, flag, look_at_values, same_size
-from helpers.attention import attention_weights, causal_mask, scaled_scores, scores, softmax
+from helpers.arrays import array, fits, flag, look_at_values, same_size, widened
+from helpers.attention import attention_weights, causal_mask, products, scaled_scores, softmax, times
 from helpers.multi_head import heads_of, merge_heads
 
 
@@ -31,14 +31,17 @@ def grouped_query_attention(Q, K, V, causal=False):
     if g == 0 or h % g:
         raise ValueError(f"the heads of K must divide those of Q: Q {Q.shape} has {h}, K {K.shape} has {g}")
     rows, n_k = h // g * n_q, K.shape[1]                    # all queries of a group, one below the other
-    S = Q.reshape(g, rows, d_k) @ K.swapaxes(1, 2)          # (g, rows, d_k) @ (g, d_k, n_k)
+    S = products(Q.reshape(g, rows, d_k), K)                # (g, rows, d_k) @ (g, d_k, n_k)
     if not np.isfinite(S).all():                            # what K holds that it must not shows here
         look_at_values("K", K)
+        fits("the scores of Q and K", S)
     A = pattern(S.reshape(h, n_q, n_k) / math.sqrt(max(d_k, 1)), causal)
-    Z = A.reshape(g, rows, n_k) @ V                         # (g, rows, n_k) @ (g, n_k, d_v)
+    with np.errstate(invalid="ignore"):
+        Z = A.reshape(g, rows, n_k) @ widened(V)            # (g, rows, n_k) @ (g, n_k, d_v)
     if not np.isfinite(Z).all():
         look_at_values("V", V)
-    return Z.reshape(h, n_q, V.shape[-1])                   # (g, rows, d_v) -> (h, n_q, d_v)
+    Z = Z.reshape(h, n_q, V.shape[-1])                      # (g, rows, d_v) -> (h, n_q, d_v)
+    return Z.astype(np.result_type(Q, K, V), copy=False)
 
 
 def latent_attention(X, W_q, W_down, W_up_k, W_up_v, n_heads, causal=False, absorbed=False):
@@ -57,8 +60,9 @@ def latent_attention(X, W_q, W_down, W_up_k, W_up_v, n_heads, causal=False, abso
     same_size("r", ("W_down", W_down), ("W_up_k", W_up_k), axis=(1, 0))
     same_size("h·d_k", ("W_q", W_q), ("W_up_k", W_up_k))
     attend = attend_absorbed if flag("absorbed", absorbed) else attend_restored
-    C = X @ W_down                                          # (n, d) @ (d, r) -> (n, r)
-    Q = X @ heads_of("W_q", W_q, n_heads)                   # (n, d) @ (h, d, d_k) -> (h, n, d_k)
+    C = times("X", X, "W_down", W_down)                     # (n, d) @ (d, r) -> (n, r)
+    W_q = heads_of("W_q", W_q, n_heads)                     # (h, d, d_k)
+    Q = times("X", X, "W_q", W_q)                           # (n, d) @ (h, d, d_k) -> (h, n, d_k)
     Z = attend(Q, C, W_up_k, W_up_v, causal)
     return merge_heads(Z), C                                # (h, n, d_v) -> (n, h·d_v)
 
@@ -69,7 +73,8 @@ def attend_restored(Q, C, W_up_k, W_up_v, causal=False):
     Q : (h, n_q, d_k), C : (n_k, r), W_up_k : (r, h * d_k), W_up_v : (r, h * d_v).  Returns (h, n_q, d_v).
     """
     Q, C, U_k, U_v = up_projections(Q, C, W_up_k, W_up_v)
-    K, V = C @ U_k, C @ U_v                                 # (n_k, r) @ (h, r, d) -> (h, n_k, d)
+    K = times("C", C, "W_up_k", U_k)                        # (n_k, r) @ (h, r, d_k) -> (h, n_k, d_k)
+    V = times("C", C, "W_up_v", U_v)                        # (n_k, r) @ (h, r, d_v) -> (h, n_k, d_v)
     return pattern(scaled_scores(Q, K), causal) @ V         # (h, n_q, n_k) @ (h, n_k, d_v)
 
 
@@ -80,8 +85,9 @@ def attend_absorbed(Q, C, W_up_k, W_up_v, causal=False):
     and as values. The scale stays √d_k, for these are the same scores.  Shapes as for `attend_restored`.
     """
     Q, C, U_k, U_v = up_projections(Q, C, W_up_k, W_up_v)
-    Q_latent = Q @ U_k.swapaxes(1, 2)                       # (h, n_q, d_k) @ (h, d_k, r) -> (h, n_q, r)
-    S = scores(Q_latent, C) / math.sqrt(max(Q.shape[-1], 1))              # (h, n_q, n_k)
+    Q_latent = times("Q", Q, "W_up_k", U_k.swapaxes(1, 2))  # (h, n_q, d_k) @ (h, d_k, r) -> (h, n_q, r)
+    S = products(Q_latent, C) / math.sqrt(max(Q.shape[-1], 1))            # (h, n_q, n_k)
+    S = fits("the scores of Q and C", S, np.result_type(Q, C))
     return pattern(S, causal) @ C @ U_v                     # -> (h, n_q, r) @ (h, r, d_v) -> (h, n_q, d_v)
 
 

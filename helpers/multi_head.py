@@ -7,8 +7,8 @@ in its columns r*d_k:(r+1)*d_k; what it takes away goes through rows r*d_v:(r+1)
 
 import numpy as np
 
-from helpers.arrays import array, count, flag, number, same_size
-from helpers.attention import attention_weights, causal_mask, scaled_scores, softmax
+from helpers.arrays import array, count, fits, flag, number, same_size, widened
+from helpers.attention import attention_weights, causal_mask, scaled_scores, softmax, times
 
 
 def split_heads(X, n_heads):
@@ -21,8 +21,8 @@ def split_heads(X, n_heads):
 
 def heads_of(name, X, n_heads):
     """`split_heads` for an array that is called something else, should n_heads not divide its width."""
-    n, width = X.shape
-    if width % count("n_heads", n_heads, least=1):
+    (n, width), n_heads = X.shape, count("n_heads", n_heads, least=1)
+    if width % n_heads:
         raise ValueError(f"n_heads must divide the width of {name}: {name} {X.shape} has {width} columns, "
                          f"n_heads is {n_heads}")
     return X.reshape(n, n_heads, width // n_heads).swapaxes(0, 1)         # (n, h, d_k) -> (h, n, d_k)
@@ -52,10 +52,11 @@ def multi_head(X, W_q, W_k, W_v, W_o, n_heads, causal=False):
         heads_of(name, W, n_heads)                          # n_heads divides the width, or it is said
     same_size("h·d_k", ("W_q", W_q), ("W_k", W_k))
     same_size("h·d_v", ("W_v", W_v), ("W_o", W_o), axis=(1, 0))
-    Q, K, V = (split_heads(X @ W, n_heads) for W in (W_q, W_k, W_v))      # (n, h·d) -> (h, n, d)
+    Q, K, V = (split_heads(times("X", X, name, W), n_heads)               # (n, h·d) -> (h, n, d)
+               for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)))
     S = scaled_scores(Q, K)                                 # (h, n, n)
     A = attention_weights(S, causal_mask(len(X))) if flag("causal", causal) else softmax(S)
-    return merge_heads(A @ V) @ W_o                         # (h, n, d_v) -> (n, h·d_v) -> (n, d_model)
+    return times("Z", merge_heads(A @ V), "W_o", W_o)       # (h, n, d_v) -> (n, h·d_v) -> (n, d_model)
 
 
 def layer_norm(x, gamma, beta, eps=1e-5):
@@ -72,9 +73,14 @@ def layer_norm(x, gamma, beta, eps=1e-5):
         raise ValueError(f"x must have at least one column to take the mean of, got {x.shape}")
     if not 0 <= number("eps", eps) < np.inf:
         raise ValueError(f"eps must be at least 0 and finite, got {eps}")
-    centred = x - x.mean(axis=-1, keepdims=True)            # (…, d)
-    variance = np.mean(centred**2, axis=-1, keepdims=True)  # (…, 1)
-    return centred / np.sqrt(variance + eps) * gamma + beta
+    wide = widened(x)
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = wide - wide.mean(axis=-1, keepdims=True)  # (…, d)
+        variance = fits("the variance of x", np.mean(centred**2, axis=-1, keepdims=True))     # (…, 1)
+    if (variance + eps == 0).any():
+        raise ValueError(f"eps must be above 0 where all numbers of a row of x are equal, got {eps}")
+    normed = centred / np.sqrt(variance + eps) * widened(gamma) + widened(beta)
+    return normed.astype(np.result_type(x, gamma, beta), copy=False)
 
 
 def pre_norm_residual(x, sublayer, gamma, beta, eps=1e-5):
@@ -86,7 +92,7 @@ def pre_norm_residual(x, sublayer, gamma, beta, eps=1e-5):
     if not callable(sublayer):
         raise TypeError(f"sublayer must be a function from (n, d) to (n, d), got {type(sublayer).__name__}")
     x = array("x", x, ("d",), stacked=True)
-    update = sublayer(layer_norm(x, gamma, beta, eps))
-    if np.shape(update) != x.shape:
-        raise ValueError(f"sublayer must keep the shape of x {x.shape}, it gave {np.shape(update)}")
+    update = array("what sublayer gives", sublayer(layer_norm(x, gamma, beta, eps)), ("d",), stacked=True)
+    if update.shape != x.shape:
+        raise ValueError(f"sublayer must keep the shape of x {x.shape}, it gave {update.shape}")
     return x + update

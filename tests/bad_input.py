@@ -32,6 +32,7 @@ def array(*shape, stacked=False, hides=False, integers=False, called=None, right
     wrong["complex"] = right + 1j
     wrong["ragged"] = [[1.0, 2.0], [3.0]] if len(shape) < 3 else [[[1.0], [2.0]], [[3.0]]]
     wrong["one number"] = 1.0
+    wrong["masked"] = np.ma.masked_array(right, np.arange(right.size).reshape(shape) == 0)
     if not stacked:
         wrong |= {"one axis more": right[None], "one axis less": right[0]}
     for name, bad in (("NaN", np.nan), ("inf", np.inf), ("-inf", -np.inf)):
@@ -58,7 +59,8 @@ def optional(kind):
 
 
 def number(value, *more):
-    wrong = {"None": None, "text": "1", "True": True, "NaN": np.nan, "a list": [1.0], "an array": np.ones(2)}
+    wrong = {"None": None, "text": "1", "True": True, "NaN": np.nan, "a list": [1.0], "an array": np.ones(2),
+             "too large for a float": 10**400, "longer than Python writes out": -10**5000}
     return Kind(value, wrong | {str(bad): bad for bad in more})
 
 

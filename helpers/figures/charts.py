@@ -105,7 +105,7 @@ def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
     sheet = Sheet(title, f"Curves over {xlabel or 'x'}: {', '.join(series)}.",
                   SIDE + wide + sample + key + 2 * PAD)
     axes = Axes(sheet, wide, high, (x[0], x[-1]), (bottom, top), xlabel, ylabel, logx, logy,
-                xticks=x if len(x) <= 12 else None)
+                xticks=x if len(x) <= (8 if logx else 12) else None)
     ends = []
     for i, (name, y) in enumerate(series.items()):
         dots = [(axes.x(a), axes.y(b)) for a, b in zip(x, y, strict=True)]

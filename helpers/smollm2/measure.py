@@ -59,6 +59,8 @@ def head_scores(A, ids):
     A, ids = given.array("A", A, ("layers", "h", "n", "n")), given.array("ids", ids, ("n",))
     for axis in (-1, -2):
         given.same_size("n", ("A", A), ("ids", ids), (axis, 0))
+    if not len(ids):
+        raise ValueError(f"ids must hold at least one id, got shape {ids.shape}")
     return {name: entropy(A) if name == "entropy" else mean_weight(A, asked(name, ids)) for name in SCORES}
 
 

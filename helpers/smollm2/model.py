@@ -31,9 +31,16 @@ def rms_norm(x, gamma, eps):
     """
     x, gamma = given.array("x", x, ("n", "d")), given.array("gamma", gamma, ("d",))
     given.same_size("d", ("x", x), ("gamma", gamma))
+    if x.shape[1] == 0:
+        raise ValueError(f"x must have at least one column to take the mean of, got {x.shape}")
     if not 0 <= given.number("eps", eps) < math.inf:
         raise ValueError(f"eps must be at least 0 and finite, got {eps}")
-    return normed(x, gamma, eps)
+    if eps == 0 and not x.any(axis=1).all():
+        raise ValueError(f"eps must be above 0 where a row of x is 0 throughout, got {eps}")
+    wide = given.widened(x)
+    with np.errstate(over="ignore"):
+        given.fits("the mean square of x", (wide * wide).mean(axis=1))
+    return normed(wide, given.widened(gamma), eps).astype(np.result_type(x, gamma), copy=False)
 
 
 def normed(x, gamma, eps):
@@ -76,8 +83,8 @@ def swiglu(x, W_gate_up, W_down):
     W_down = given.array("W_down", W_down, ("d_ff", "d"), holds=None)
     for W, axis in (("W_gate_up", W_gate_up), 0), (("W_down", W_down), 1):
         given.same_size("d", ("x", x), W, (1, axis))
-    if W_gate_up.shape[1] != 2 * len(W_down):
-        raise ValueError("W_gate_up must have twice as many columns as W_down has rows, got "
+    if W_gate_up.shape[1] != 2 * len(W_down) or not len(W_down):
+        raise ValueError("W_gate_up must have twice as many columns as W_down has rows, at least one, got "
                          f"{W_gate_up.shape} and {W_down.shape}")
     return gated(x, W_gate_up, W_down)
 
@@ -383,11 +390,11 @@ class SmolLM2:
         """A dict with these numbers of layers for its keys: itself where it is one, {} for None."""
         if layers is None:
             return {}
-        keep = layers if isinstance(layers, dict) else dict.fromkeys(
-            given.listed("layers", layers, "whole numbers, such as [16]"))
-        for i in keep:
+        known = isinstance(layers, dict)
+        numbers = layers if known else given.listed("layers", layers, "whole numbers, such as [16]")
+        for i in numbers:
             given.count("the number of each of the layers", i, most=self.config.n_layers - 1)
-        return keep
+        return layers if known else dict.fromkeys(numbers)
 
     def _switched(self, without):
         """dict layer -> heads to switch off; ValueError for one that is not there."""

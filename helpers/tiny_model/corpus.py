@@ -183,7 +183,7 @@ class Grammar:
 
     def stories(self, m, n, seed):
         """m stories of n tokens, drawn with a seed (or a NumPy Generator).  Returns Stories."""
-        m, n = given.count("m", m, least=1), given.count("n", n, least=1)
+        m, n = given.size("m", m, least=1), given.size("n", n, least=1)
         seed = seed if isinstance(seed, np.random.Generator) else given.count("seed", seed)
         rng = np.random.default_rng(seed)
         edge = np.cumsum(self.probability, axis=1)                    # (S, k)

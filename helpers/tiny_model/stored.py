@@ -27,7 +27,11 @@ def arrays_in(path):
         if spoilt:
             raise ValueError(f"{spoilt} in it is not what was saved")
         with np.load(path, allow_pickle=False) as file:
-            return dict(file)
+            found = dict(file)
+        for name, M in found.items():
+            if not isinstance(M, np.ndarray):               # a file of another kind, put in beside them
+                raise ValueError(f"{name} in it is no array")
+        return found
     except Exception as err:                                # whatever a byte may do in a header
         raise refused(path, err) from err
 
