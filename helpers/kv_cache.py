@@ -162,8 +162,8 @@ class KVCache:
         if position is not None and count("position", position) != self.n_tokens:
             raise ValueError(f"the next position of this cache is {self.n_tokens}, got {position}")
         self.need_room(m)
-        K, V = (M if M.dtype == self._K.dtype else fits(name, M, self._K.dtype)
-                for name, M in (("K", K), ("V", V)))
+        if not K.dtype == V.dtype == self._K.dtype:
+            K, V = fits("K", K, self._K.dtype), fits("V", V, self._V.dtype)
         end = self.n_tokens + m
         self._K[:, self.n_tokens:end], self._V[:, self.n_tokens:end] = K, V
         self.n_tokens = end

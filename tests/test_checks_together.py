@@ -305,7 +305,7 @@ def test_it_is_counted_like_the_others(small):
 
 @pytest.mark.parametrize("error", [
     FileNotFoundError("the language model is not in /x; fetch it with python3 course.py model"),
-    ModuleNotFoundError("the language model needs the package tokenizers: python3 course.py model"),
+    ModuleNotFoundError("the language model needs the package tokenizers; python3 course.py model adds it"),
     ValueError("the language model is damaged: it is short; mend it with python3 course.py model")])
 def test_without_the_model_it_is_not_tried_and_not_counted(small, monkeypatch, error, capsys):
     exercises()

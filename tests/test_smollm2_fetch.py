@@ -467,4 +467,4 @@ def test_without_the_package_one_sentence_says_what_to_do(made):
             print(err)
     """
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8").stdout
-    assert said == "the language model needs the package tokenizers: python3 course.py model\n"
+    assert said == "the language model needs the package tokenizers; python3 course.py model adds it\n"

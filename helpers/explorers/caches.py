@@ -76,7 +76,7 @@ class Cache(Reading):
             title = f"Step 1 reads the prompt: {counted(n, 'new row')} of K and V either way"
         else:
             title = (f"Step {step}: 1 new row with the cache, {read} rows without; "
-                     f"so far {so_far[1] / so_far[0]:.1f} times the work without it")
+                     f"without it {so_far[1] / so_far[0]:.1f} times as much work so far")
         return cache_step.cache_step(rows, names[-1] if step else None, step, work, so_far, (kept, 0), title,
                                      f"Rows for each of {len(self.model.layers)} layers and {h} heads.")
 

@@ -76,7 +76,7 @@ def open_tokenizer(folder):
     try:
         from tokenizers import Tokenizer as Implementation
     except ModuleNotFoundError:
-        raise ModuleNotFoundError(f"the language model needs the package tokenizers: {HOW}") from None
+        raise ModuleNotFoundError(f"the language model needs the package tokenizers; {HOW} adds it") from None
     path = folder / TOKENIZER
     try:
         return Tokenizer(read_once(Implementation, path, path.stat().st_mtime_ns))
