@@ -44,9 +44,11 @@ HOW = {"temperature": number(1.0, -1.0, np.inf), "top_k": optional(count(2, 1)),
 LATENT = {"W_up_k": array(2, 6), "W_up_v": array(2, 8)}
 
 GOOD = {
-    "embeddings.token_ids": {"tokens": thing(["i"], None, "i", 3, [3], ["i", None], ["he"],
+    "embeddings.token_ids": {"tokens": thing(["i"], None, "i", 3, [3], ["i", None], ["he"], np.array(0),
                                              called="tokens|vocabulary"),
-                             "vocab": thing({"i": 0}, None, ["i"], "i", {}, called="vocab|vocabulary")},
+                             "vocab": thing({"i": 0}, None, ["i"], "i", {}, {"i": 1.5}, {"i": True}, {"i": -3},
+                                            {"i": [1]}, {"i": None}, {"i": 2**70},
+                                            called="vocab|vocabulary")},
     "embeddings.embed": {"ids": array(2, integers=True), "E": array(1, 4)},      # of the rows, those taken
     "embeddings.sinusoidal_positions": {"n": count(3), "d": count(4), "base": number(100.0, 0, -1.0, np.inf)},
     "embeddings.rope": {"x": array(2, 4, stacked=True), "positions": array(2),
@@ -87,7 +89,7 @@ GOOD = {
         (np.full((2, 3), np.nan), np.ones((2, 2))),
         called="cache|cached [KV]")},
     "kv_cache.generate_with_cache": {
-        "prompt_ids": thing([0], None, 3, [], [0.0], "ab", [3], called="prompt_ids|id"),
+        "prompt_ids": thing([0], None, 3, [], [0.0], "ab", [3], np.array(0), called="prompt_ids|id"),
         "n_new": Kind(1, count(1).wrong | {"too many": 9}, called="n_new|tokens"),
         "model": Kind(SMALL, {
             "None": None, "a list": [], "no E": small(E=None), "no P": small(P=None), "text": layer(W_k="a"),

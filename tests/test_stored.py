@@ -76,6 +76,14 @@ def test_arrays_that_are_no_model_are_refused(what, tmp_path):
     assert caught.match(says)
 
 
+def test_a_file_that_was_put_in_beside_the_arrays_is_named(tmp_path):
+    path = saved(tmp_path / "weights.npz", {})
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("readme.txt", "hello")
+    with pytest.raises(ValueError, match=r"readme.txt in it is no array\); make it anew"):
+        load(path)
+
+
 def test_no_pickle_is_ever_read(tmp_path):
     trap = tmp_path / "trap"
     inside, member = tmp_path / "inside.npz", io.BytesIO()
