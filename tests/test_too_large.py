@@ -37,10 +37,10 @@ WAYS = {
 }
 # name -> a function of X (n, 8) and the identity, in which queries are X and keys -X
 FROM_X = {
-    "single_head": lambda X, I: single_head(X, I, -I, I),
-    "multi_head": lambda X, I: multi_head(X, I, -I, I, I, 1),
-    "latent_attention": lambda X, I: latent_attention(X, I, I, -I, I, 1)[0],
-    "latent_attention, absorbed": lambda X, I: latent_attention(X, I, I, -I, I, 1, absorbed=True)[0],
+    "single_head": lambda X, one: single_head(X, one, -one, one),
+    "multi_head": lambda X, one: multi_head(X, one, -one, one, one, 1),
+    "latent_attention": lambda X, one: latent_attention(X, one, one, -one, one, 1)[0],
+    "latent_attention, absorbed": lambda X, one: latent_attention(X, one, one, -one, one, 1, False, True)[0],
 }
 
 
