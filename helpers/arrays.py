@@ -215,10 +215,8 @@ def position(name, value, n):
 def words(name, values, n=None):
     """`values` as a list of strings, n of them if n is given; numbers may stand in place of words.
 
-    Raises TypeError for what is no list of words (a set has no order), ValueError for too few or too many.
+    Raises TypeError for what is no list of words, ValueError for too few or too many.
     """
-    if isinstance(values, (set, frozenset)):
-        raise TypeError(f"{name} must be a list of words, got {came(values)}")
     found = listed(name, values, "words")
     for word in found:
         if not isinstance(word, (str, int, float, np.number)):
@@ -246,7 +244,8 @@ def records(name, values, parts, least=1):
 def pairs(name, values, n_first, n_second, kind="(layer, head)"):
     """`values` as a set of pairs of whole numbers, each below its n; TypeError or ValueError otherwise."""
     found = set()
-    for one in listed(name, values.tolist() if isinstance(values, np.ndarray) else values, kind):
+    values = values.tolist() if isinstance(values, np.ndarray) else values
+    for one in listed(name, values, kind, ordered=False):
         if not isinstance(one, (tuple, list)) or len(one) != 2 or not all(map(whole, one)):
             raise TypeError(f"{name} must be a list of pairs {kind}, got {came(one)} in it")
         if not (0 <= one[0] < n_first and 0 <= one[1] < n_second):
@@ -265,10 +264,11 @@ def named(name, values, what, least=1):
     return dict(zip(words(f"the names in {name}", list(values)), values.values(), strict=True))
 
 
-def listed(name, values, what):
-    """`values` as a list; TypeError for a string, a dict, and what cannot be gone through."""
+def listed(name, values, what, ordered=True):
+    """`values` as a list; TypeError for what is none: a string, a dict, a set when it must be `ordered` …"""
     single = isinstance(values, np.ndarray) and values.ndim == 0
-    if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable) or single:
+    no_list = (str, bytes, Mapping, *([set, frozenset] if ordered else []))
+    if isinstance(values, no_list) or not isinstance(values, Iterable) or single:
         raise TypeError(f"{name} must be a list of {what}, got {came(values)}")
     return list(values)
 

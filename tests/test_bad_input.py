@@ -47,8 +47,8 @@ LATENT = {"W_up_k": array(2, 6), "W_up_v": array(2, 8)}
 GOOD = {
     "embeddings.token_ids": {
         "tokens": thing(["i"], None, "i", 3, [3], ["i", None], ["he"], np.array(0), called=WORDS),
-        "vocab": thing({"i": 0}, None, ["i"], "i", {}, *({"i": bad} for bad in (1.5, True, -3, [1], None, 2**70)),
-                       called=WORDS)},
+        "vocab": thing({"i": 0}, None, ["i"], "i", {}, {"i": 1.5}, {"i": True}, {"i": -3}, {"i": [1]},
+                       {"i": None}, {"i": 2**70}, called=WORDS)},
     "embeddings.embed": {"ids": array(2, integers=True), "E": array(1, 4)},      # of the rows, those taken
     "embeddings.sinusoidal_positions": {"n": count(3), "d": count(4), "base": number(100.0, 0, -1.0, np.inf)},
     "embeddings.rope": {"x": array(2, 4, stacked=True), "positions": array(2),

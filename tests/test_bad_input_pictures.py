@@ -369,7 +369,8 @@ TINY_MODEL = {
     "tiny_model.corpus.Grammar.stories": {"m": count(2, 1), "n": count(3, 1), "seed": SEED},
     "tiny_model.corpus.Grammar.entropy": {"n": count(3, 1)},
     "tiny_model.corpus.Grammar.next_words": {
-        "text": thing("i love", None, 3, {"i": 1}, {"i"}, "you love", ["i", 3], called="text|no story goes on")},
+        "text": thing("i love", None, 3, {"i": 1}, {"i"}, "you love", ["i", 3],
+                      called="text|no story goes on")},
     "tiny_model.gradients.loss_and_gradients": {
         "w": Kind(WEIGHTS, spoilt(WEIGHTS), {}, IN_ARRAYS), "ids": Kind(IDS, NO_IDS),
         "targets": Kind(IDS, NO_IDS),

@@ -391,7 +391,7 @@ class SmolLM2:
         if layers is None:
             return {}
         known = isinstance(layers, dict)
-        numbers = layers if known else given.listed("layers", layers, "whole numbers, such as [16]")
+        numbers = layers if known else given.listed("layers", layers, "whole numbers, such as [16]", False)
         for i in numbers:
             given.count("the number of each of the layers", i, most=self.config.n_layers - 1)
         return layers if known else dict.fromkeys(numbers)
