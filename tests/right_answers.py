@@ -153,10 +153,16 @@ def mask_of_minus_1e9(n_q, n_k=None):
     return np.triu(np.full((n_q, n_k), -1e9), k=1 + n_k - n_q)
 
 
-@right("causal_mask")
+@right("causal_mask", remarks=1)
 def mask_of_floats(queries, keys=None):
     keys = queries if keys is None else keys
     return (np.arange(keys)[None] - np.arange(queries)[:, None] <= keys - queries) * 1.0
+
+
+@right("causal_mask", remarks=1)
+def mask_of_ints(n_q, n_k=None):
+    n_k = n_k or n_q
+    return np.tril(np.ones((n_q, n_k), int), n_k - n_q)
 
 
 @right("causal_mask", remarks=1)

@@ -14,9 +14,11 @@ import right_answers
 import right_answers_later  # noqa: F401  (joins right_answers.ANSWERS)
 import right_answers_layers  # noqa: F401  (joins right_answers.ANSWERS)
 import wrong_answers
+import wrong_answers_after_06  # noqa: F401  (joins wrong_answers.ANSWERS)
 import wrong_answers_found  # noqa: F401  (joins wrong_answers.ANSWERS)
 import wrong_answers_later  # noqa: F401  (joins wrong_answers.ANSWERS)
 import wrong_answers_layers  # joins wrong_answers.ANSWERS
+import wrong_answers_newcomer  # noqa: F401  (joins wrong_answers.ANSWERS)
 from every_exercise import ALL, checked, report_on
 
 from helpers.checks import judge, run
@@ -84,6 +86,7 @@ def test_right_answer_of_the_catalogue(entry):
     assert report.passed, report.message
     expected = bool(entry["skip_kinds"]) or entry["function"] == "embed"       # E[-1] is taken without a word
     expected |= entry["id"] in ("token_ids.right4", "causal_mask.right2")      # floats for []; a mask to add
+    expected |= entry["id"] == "causal_mask.right4"                            # a mask of 0 and 1
     expected |= entry["id"] in ("generate_with_cache.right2", "cache_bytes.right2")        # an array; a float
     expected |= entry["id"] in ("attention_flops.right2", "rope.right3")                   # a float; an odd d
     assert len(report.remarks) == expected, report.remarks
@@ -117,6 +120,8 @@ def test_right_answer_of_our_own(exercise, function, remarks):
     ("sinusoidal_positions", lambda n, d, base=1e4: right_answers.positions_in_float32(n, d - d % 2, base),
      "with an odd d it does something else than end in a sine column"),
     ("causal_mask", right_answers.mask_of_minus_1e9, "would read your mask upside down"),
+    ("causal_mask", right_answers.mask_of_floats, "but ~mask raises an error"),
+    ("causal_mask", right_answers.mask_of_ints, "but ~mask makes -2 of a 1, which counts as True"),
 ])
 def test_a_remark_says_what_happened(exercise, function, says):
     report = run(exercise, function)
@@ -142,7 +147,7 @@ def test_numbers_of_a_verdict_are_those_of_the_input_it_shows():
 
 def test_what_holds_is_not_said_where_it_says_nothing():
     """A mask that hides nothing tells nothing about hidden keys; a shape is right only where it is."""
-    report = run("attention_weights", lambda S, mask: S / 0.7 if mask.all() else S * mask)
+    report = run("attention_weights", lambda S, mask: S / 0.7 if mask.all() else np.tanh(S) * mask)
     assert report.diagnosis == "" and "Hidden keys" not in report.message
     report = run("project_qkv", lambda X, W_q, W_k, W_v: (np.eye(9) + X.mean(), np.tanh(X @ W_k), X @ W_v))
     assert report.diagnosis == "" and "got (9, 9)" in report.message

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from every_exercise import ALL
 
+from helpers.attention import softmax
 from helpers.checks import judge, run
+from helpers.checks.compare import numbers
 from helpers.checks.diagnose import complaint, diagnose, same_complaint
+from helpers.checks.exercises.low_rank import not_the_best
+from helpers.checks.kinds import how_far_apart, right_and_not, same_order
 from helpers.checks.observe import Outcome, Problem
 
 
@@ -64,7 +68,7 @@ def test_one_row_that_is_wrong_is_not_a_division_that_is_wrong():
         S[0] *= 2
         return S
     report = run("scores", scores)
-    assert report.diagnosis == "" and "Right rows: 1, 2 of 0 … 2." in report.holds
+    assert report.diagnosis == "" and "Rows 1 and 2 are right, row 0 is not." in report.holds
 
 
 def test_of_several_heads_those_that_are_right_are_named_and_the_wrong_one_is_drawn():
@@ -73,9 +77,56 @@ def test_of_several_heads_those_that_are_right_are_named_and_the_wrong_one_is_dr
         Z[1] = 0.5
         return Z
     report = run("grouped_query_attention", grouped_query_attention)
-    assert "Right along the first axis: 0, 2, 3 of 0 … 3." in report.holds
+    assert "Along the first axis places 0, 2 and 3 are right, place 1 is not." in report.holds
     (_, want, at), (title, given, _) = report.pictures
     assert title == "[1] given" and (given == 0.5).all() and want.shape == given.shape and len(at) == 2
+
+
+@pytest.mark.parametrize(("right", "says"), [
+    ("100000", "row 0 is right, rows 1 to 5 are not."),
+    ("01", "row 1 is right, row 0 is not."),
+    ("1101", "rows 0, 1 and 3 are right, row 2 is not."),
+    ("0110111110", "rows 1, 2 and 4 to 8 are right, rows 0, 3 and 9 are not."),
+    ("0101010101", "5 of 10 rows are right."),
+])
+def test_which_rows_are_right_is_said_in_short_lists(right, says):
+    assert right_and_not("row", np.array([digit == "1" for digit in right])) == says
+
+
+@pytest.mark.parametrize(("have", "says"), [
+    ([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2]], "right; they are too close together."),
+    ([[0.0, 0.1, 0.9], [0.9, 0.1, 0.0]], "right; they are too far apart."),
+    ([[0.2, 0.3, 0.5], [0.9, 0.1, 0.0]], "right."),
+    ([[1.1, 1.2, 1.7], [2.7, 2.2, 2.1]], "right."),
+    ([[0.3, 0.3, 0.4], [0.5, 0.3, 0.2]], None),
+    ([[0.3, 0.3, 0.3], [0.5, 0.3, 0.2]], None),
+    ([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], None),
+    ([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]], None),
+])
+def test_the_order_of_a_row_is_right_only_where_there_is_one(have, says):
+    want, have = np.array([[0.1, 0.2, 0.7], [0.7, 0.2, 0.1]]), np.array(have)
+    assert same_order(want, have) == (says is not None)
+    assert says is None or f"right{how_far_apart(want, have)}." == says
+
+
+def test_an_answer_that_is_0_on_the_input_shown_is_said_to_be_that():
+    def single_head(X, W_q, W_k, W_v, causal=False):
+        Z = ALL["single_head"].steps(X, W_q, W_k, W_v, causal)
+        return Z if causal else 0 * Z
+    report = run("single_head", single_head)
+    assert "Here the answer is 0 throughout." in report.holds and "order" not in report.message
+    report = run("project_qkv", lambda X, W_q, W_k, W_v: (X @ W_q, 0 * (X @ W_k) if len(X) > 2 else X @ W_k,
+                                                         np.tanh(X @ W_v)))
+    assert "Here K is 0 throughout." in report.holds
+
+
+def test_rounding_noise_beside_a_number_is_0():
+    assert numbers(25.61, 2.24e-30) == ("25.610", "0.000")
+    assert numbers(2.24e-30, 25.61) == ("0.000", "25.610")
+    assert numbers(0.0, 2.24e-30) == ("0.000", "2.24e-30") and numbers(False, True) == ("False", "True")
+    W = ALL["low_rank_factors"].inputs[5].arguments[0]
+    what, *_ = not_the_best(W, W + np.outer(W[:, 0], np.arange(W.shape[1])), W, 3)
+    assert what.endswith("and 0.000 can be had.")
 
 
 def test_one_number_is_compared_by_its_size():
@@ -123,9 +174,23 @@ def test_an_array_made_longer_in_place_is_named_by_that():
     (lambda Q, K: np.zeros(3.0), "// a whole number"),
     (lambda Q, K: Q.sort()[0], "Something here is None"),
     (lambda Q, K: [a for a, b in Q], "There are more names, or fewer"),
+    (lambda Q, K: np.array([Q, K[:, 1:]]), "One array holds only things of one shape"),
+    (lambda Q, K: softmax(Q @ K.T * np.nan), "Something before this has made a nan"),
 ])
 def test_an_error_without_a_known_mistake_is_said_in_other_words(function, says):
     assert says in run("scores", function).message
+
+
+def test_the_few_answers_beside_many_errors_are_not_what_is_wrong():
+    """Right numbers with an axis too few, where there is one head; everything else is an error."""
+    report = run("per_head_updates", lambda H, W_o: 2 * [H.mean(0) @ W_o])
+    assert report.diagnosis.startswith("In a product (n, k) @ (k, m)")
+    assert "axis of length 1" not in report.message
+
+
+def test_a_nan_is_not_put_down_to_two_mistakes():
+    report = run("attention_weights", lambda S, mask: softmax(S * np.nan))
+    assert report.mistakes == () and report.diagnosis.startswith("Something before this has made a nan")
 
 
 def test_an_integer_without_room_is_said_to_be_that():

@@ -314,7 +314,8 @@ def scaled_scores_of_whole_numbers(Q, K):
     return Q @ K.T // np.sqrt(Q.shape[1])
 
 
-@wrong("scores", says=("Right rows: 0 of 0", "All numbers that are wrong are 0: were they ever filled?"))
+@wrong("scores", says=("Row 0 is right, rows 1 and 2 are not.",
+                       "All numbers that are wrong are 0: were they ever filled?"))
 def scores_of_the_first_row(Q, K):
     S = np.zeros((len(Q), len(K)))
     for i in range(len(Q)):

@@ -144,7 +144,7 @@ def norm_in_place(x, sublayer, gamma, beta, eps=1e-5):
     return x
 
 
-@wrong("pre_norm_residual", says="ValueError")
+@wrong("pre_norm_residual", "no_keepdims", says="mean and variance of each row are taken without keepdims")
 def norm_without_keepdims(x, sublayer, gamma, beta, eps=1e-5):
     return x + sublayer((x - x.mean(-1)) / np.sqrt(x.var(-1) + eps) * gamma + beta)
 

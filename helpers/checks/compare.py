@@ -357,7 +357,9 @@ def number(x, digits=3):
 
 
 def numbers(a, b):
-    """Two numbers that differ, with enough digits to see it."""
+    """Two numbers that differ, with enough digits to see it; what is rounding noise beside the other is 0."""
+    if isinstance(a, (float, np.floating)) and isinstance(b, (float, np.floating)):
+        a, b = (0.0 if np.isfinite(y) and abs(x) < 1e-15 * abs(y) else x for x, y in ((a, b), (b, a)))
     for digits in (3, 5, 8, 12, 16):
         texts = number(a, digits), number(b, digits)
         if texts[0] != texts[1]:

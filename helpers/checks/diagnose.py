@@ -169,14 +169,15 @@ def fitting_pair(exercise, tried):
     for pair in combinations(exercise.mistakes, 2):
         if set(pair[0].steps) & set(pair[1].steps):
             continue  # they replace the same step
+        if any(mistake.by_text for mistake in pair):
+            continue  # an error's words can be put down to one mistake, hardly to one of two
         function = exercise.with_mistakes(*pair)
         if exercise.canonical is None:
             plain = (t for t in tried if not t.case.style)
             if any(match(exercise, t, exercise.outcome(function, t.case)) < LOOSE for t in plain):
                 continue
         outcomes = exercise.outcomes(function)
-        by_text = any(mistake.by_text for mistake in pair)
-        doubts = fit(exercise, tried, [outcomes[i] for i in positions(exercise, tried)], by_text)
+        doubts = fit(exercise, tried, [outcomes[i] for i in positions(exercise, tried)])
         if doubts is not None and doubts[0] <= sum(t.case.style for t in tried):
             return pair
     return ()

@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from helpers.checks.compare import agree, names_of, number, parts
+from helpers.checks.compare import agree, listed, names_of, number, parts
 from helpers.checks.observe import Strange
 
 
@@ -34,6 +34,8 @@ def recognise(exercise, tried):
             "A bad input goes through without an error.",
             "A wrong number that makes no noise is found much later, somewhere else.",
         )
+    if 2 * sum(t.fault.kind == "error" for t in wrong) > len(wrong):  # what is left says too little
+        return "", ""
     pairs = same_part(exercise, [t for t in tried if not t.case.raises and not t.case.draws])
     if pairs is None:
         return "", ""
@@ -454,6 +456,8 @@ ROWS = (
         "exp is taken of {it}, and each column divided by its sum",
         lambda w: softmax_of(w.T).T if w.ndim == 2 else w,
     ),
+    ("all numbers of the answer are added up", lambda w: w.sum()),
+    ("all numbers of the answer are averaged", lambda w: w.mean()),
     ("the answer is summed over the rows", lambda w: w.sum(0)),
     ("the answer is summed over each row", lambda w: w.sum(-1)),
     ("the answer is averaged over the rows", lambda w: w.mean(0)),
@@ -467,10 +471,12 @@ def softmax_of(w):
 
 
 def row_by_row(exercise, pairs):
+    vectors = all(want.ndim == 1 for _, want, _ in pairs)  # which have no rows
     for text, function in ROWS:
         if explains(
             exercise, pairs, lambda want, t, function=function: function(want) if want.ndim else want
         ):
+            text = text.replace("each row of {it}", "{it}").replace("each row", "it") if vectors else text
             return f"This is what comes out when {text}.", "It is one step more than was asked for."
     rows = [(t, w, h) for t, w, h in pairs if w.shape == h.shape and w.ndim >= 2 and np.isfinite(h).all()]
     if len(rows) < len(pairs):
@@ -544,7 +550,7 @@ def what_holds(exercise, tried, shown):
     for name, w, h in zip(exercise.parts, want, have, strict=True):
         if not right(exercise, shown, w, h):  # the first that is wrong, as in the facts above
             if w.shape == h.shape:
-                found += true_of(exercise, shown, w, h, f"shape of {name}" if len(want) > 1 else "shape")
+                found += true_of(exercise, shown, w, h, name if len(want) > 1 else "")
             break
     return list(dict.fromkeys(found))
 
@@ -560,8 +566,9 @@ def true_of_draws(exercise, t, want, have):
         yield "The id that comes most often is the right one."
 
 
-def true_of(exercise, t, want, have, shape):
+def true_of(exercise, t, want, have, name):
     """What holds in one array of the right shape."""
+    zero = "False" if have.dtype == bool else "0"
     have, want = have.astype(np.float64), want.astype(np.float64)
     if not np.isfinite(have).all():
         bad = int((~np.isfinite(have)).sum())
@@ -574,7 +581,10 @@ def true_of(exercise, t, want, have, shape):
         if want and have:
             yield f"Here it is {number(float(have / want))} times the right number."
         return
-    yield f"The {shape} is right and all numbers are finite."
+    yield f"The shape{f' of {name}' if name else ''} is right and all numbers are finite."
+    if have.size and not have.any():
+        yield f"Here {name or 'the answer'} is {zero} throughout."
+        return
     for text, test in exercise.holds:
         if test(have, *t.case.arguments):
             yield text
@@ -583,26 +593,64 @@ def true_of(exercise, t, want, have, shape):
         yield "All numbers that are wrong are 0: were they ever filled?"
     if ok.any():
         if want.ndim == 2 and 1 < want.shape[0]:
-            rows = ok.all(-1)
-            if rows.any():
-                yield f"Right rows: {', '.join(map(str, np.flatnonzero(rows)))} of 0 … {len(rows) - 1}."
+            if ok.all(-1).any():
+                yield capital(right_and_not("row", ok.all(-1)))
             elif ok.all(0).any():
-                columns = ok.all(0)
-                right_ones = ", ".join(map(str, np.flatnonzero(columns)))
-                yield f"Right columns: {right_ones} of 0 … {len(columns) - 1}."
+                yield capital(right_and_not("column", ok.all(0)))
             else:
                 yield f"{int(ok.sum())} of {ok.size} numbers are right."
         elif want.ndim == 3 and 1 < want.shape[0] and ok.all((1, 2)).any():
-            whole = ", ".join(map(str, np.flatnonzero(ok.all((1, 2)))))
-            yield f"Right along the first axis: {whole} of 0 … {len(ok) - 1}."
+            yield f"Along the first axis {right_and_not('place', ok.all((1, 2)))}"
         else:
             yield f"{int(ok.sum())} of {ok.size} numbers are right."
-    elif want.ndim and want.shape[-1] > 1 and (np.argsort(want, -1) == np.argsort(have, -1)).all():
-        flat = (
-            np.abs(have - have.mean(-1, keepdims=True)).sum()
-            < np.abs(want - want.mean(-1, keepdims=True)).sum()
-        )
-        yield (
-            "In every row the order of the numbers is right; they are too "
-            f"{'close together' if flat else 'far apart'}."
-        )
+    elif same_order(want, have):
+        yield f"In every row the order of the numbers is right{how_far_apart(want, have)}."
+
+
+def capital(text):
+    return text[0].upper() + text[1:]
+
+
+def right_and_not(word, ok):
+    """"row 0 is right, rows 1 to 5 are not."; how many are right where the lists would be long."""
+    lists = [in_a_list(np.flatnonzero(these).tolist()) for these in (ok, ~ok)]
+    if not all(lists):
+        return f"{ok.sum()} of {ok.size} {word}s are right."
+    (good, goods), (bad, bads) = lists
+    one, other = (f"{word}s" if many else word for many in (goods, bads))
+    return f"{one} {good} {'are' if goods else 'is'} right, {other} {bad} {'are' if bads else 'is'} not."
+
+
+def in_a_list(places):
+    """("0, 2 and 4 to 7", whether it is more than one), or None where that would be long or there is none."""
+    runs = []
+    for i in places:
+        if runs and i == runs[-1][-1] + 1:
+            runs[-1].append(i)
+        else:
+            runs.append([i])
+    texts = [
+        text
+        for run in runs
+        for text in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))
+    ]
+    return (listed(texts), len(places) > 1) if 0 < len(texts) < 5 else None
+
+
+def same_order(want, have):
+    """Whether the numbers of each row are ordered as they should be; rows of equal numbers have no order."""
+    if want.shape[-1] < 2:
+        return False
+    one, other = (
+        np.sign(np.where(np.abs(gap) > 1e-9 * np.abs(a).max(), gap, 0))
+        for a, gap in ((a, a[..., :, None] - a[..., None, :]) for a in (want, have))
+    )
+    return bool((one == other).all() and other.any((-2, -1)).all())
+
+
+def how_far_apart(want, have):
+    """"; they are too close together", where that is so in every row."""
+    one, other = (np.ptp(a, axis=-1) for a in (want, have))
+    if (other < 0.999 * one).all():
+        return "; they are too close together"
+    return "; they are too far apart" if (other > 1.001 * one).all() else ""

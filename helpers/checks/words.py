@@ -118,6 +118,15 @@ MESSAGES = (  # part of an error message -> what it means
         "In a product (n, k) @ (k, m) the two inner sizes must be the same.",
     ),
     (
+        "inhomogeneous shape",
+        "One array holds only things of one shape, and these differ. To return several, write commas between "
+        "them; to join them there is np.concatenate.",
+    ),
+    (
+        "must hold finite numbers.* got nan",
+        "Something before this has made a nan: 0 · inf, inf - inf and 0 / 0 do.",
+    ),
+    (
         "could not broadcast input array|setting an array element with a sequence",
         "What is put there has another shape than its place: was the array made in the answer's shape?",
     ),

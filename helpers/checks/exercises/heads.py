@@ -10,6 +10,7 @@ from helpers.checks.exercises.softmax_and_masks import (
     CAUSAL,
     LEAK,
     NOT_PATTERN,
+    OVERFLOW,
     SLIPS,
     WEIGHTS,
     row_sum,
@@ -50,7 +51,7 @@ def head_steps(X, W_q, W_k, W_v, causal=False, project=right.project_qkv, produc
                scale=lambda X, Q, V: np.sqrt(Q.shape[-1]), hide=hide_with_inf, softmax=softmax_steps,
                turn=lambda A: A, after=lambda A, mask: A, mixed=lambda X, Q, K, V: V,
                when=lambda causal: causal, values=lambda V, causal: V, mix=lambda A, S, V: A @ V,
-               finish=lambda Z, Q: Z):
+               finish=lambda Z, Q: Z, around=lambda Z, X: Z):
     with np.errstate(all="ignore"):
         Q, K, V = project(X, W_q, W_k, W_v)
         S = product(Q, K) / scale(X, Q, V)
@@ -61,11 +62,16 @@ def head_steps(X, W_q, W_k, W_v, causal=False, project=right.project_qkv, produc
         if causal:
             A = after(A, mask)
         V = values(mixed(X, Q, K, V), causal)
-        return finish(mix(A, np.where(np.isfinite(S), S, 0), V), Q)
+        return around(finish(mix(A, np.where(np.isfinite(S), S, 0), V), Q), X)
 
 
 def project_with(multiply):
     return lambda X, W_q, W_k, W_v: (multiply(X, W_q), multiply(X, W_k), multiply(X, W_v))
+
+
+def shared_evenly(S):
+    """The same weight for every key that is not hidden."""
+    return np.isfinite(S) / np.isfinite(S).sum(-1, keepdims=True)
 
 
 def reversed_sums(V, causal):
@@ -166,7 +172,7 @@ SINGLE_HEAD = Exercise(
                 ONE_HEAD),
         Mistake("no_max", dict(softmax=slip(SLIPS["no_max"])),
                 "softmax takes exp of large scores as they are",
-                "exp(1000) is more than a float can hold: it becomes inf, and inf / inf is nan.", WEIGHTS),
+                OVERFLOW, WEIGHTS),
         Mistake("global_max", dict(softmax=slip(SLIPS["global_max"])),
                 SLIPS["global_max"].what,
                 SLIPS["global_max"].why, WEIGHTS),
@@ -203,6 +209,12 @@ SINGLE_HEAD = Exercise(
         Mistake("bidirectional_values", dict(values=reversed_sums),
                 "each value already holds the sum of all later ones",
                 "The mask then hides nothing: the future comes in through V.", CAUSAL),
+        Mistake("uniform", dict(softmax=shared_evenly), "all values that may be read are averaged, whatever "
+                "the scores", "The scores are what makes it attention: some words matter more than others.",
+                ONE_HEAD),
+        Mistake("residual_added", dict(around=lambda Z, X: X + Z), "X is already added to the result",
+                "A head gives what it has read, d_v numbers for each token; adding it to X comes later, in "
+                "notebook 04.", ONE_HEAD),
         Mistake("returns_weights", dict(mix=lambda A, S, V: A),
                 "the weights are returned in place of the mixed values",
                 "The last step is still missing: A @ V.", ONE_HEAD),
@@ -303,7 +315,7 @@ LAST_QUERY_ATTENTION = Exercise(
                 "Scores are not shares: they can be negative and do not add up to 1.", NOT_PATTERN),
         Mistake("no_max", dict(softmax=slip(SLIPS["no_max"])),
                 "softmax takes exp of large scores as they are",
-                "exp(1000) is more than a float can hold: it becomes inf, and inf / inf is nan.", WEIGHTS),
+                OVERFLOW, WEIGHTS),
         Mistake("returns_weights", dict(mix=lambda a, V: a),
                 "the weights are returned in place of the mixed values",
                 "The last step is still missing: the weighted sum of the values.", NEWEST),

@@ -68,6 +68,23 @@ def s_on_rows(W, r):
     return (U * scale[:, None])[:, :r], Vt[:r]
 
 
+def rows_of_u(full):
+    """The first r rows of U in place of its columns, turned round so that A has r columns."""
+    def factors(W, r):
+        U, s, Vt = np.linalg.svd(W, full_matrices=full)
+        return U[:r].T * s[:r], Vt[:r]
+    return factors
+
+
+def s_on_columns(root, cut):
+    """The singular values, or their roots, multiply the columns of Vᵀ; cut to r before that, or after."""
+    def factors(W, r):
+        U, s, Vt = np.linalg.svd(W, full_matrices=False)
+        s = np.sqrt(s) if root else s
+        return U[:, :r] * (s[:r] if root else 1), s[:r] * Vt[:r] if cut else (s * Vt)[:r]
+    return factors
+
+
 def three_of_svd(W, r):
     U, s, Vt = np.linalg.svd(W, full_matrices=False)
     return U[:, :r], s[:r], Vt[:r]
@@ -180,6 +197,16 @@ LOW_RANK_FACTORS = Exercise(
                 "the singular values multiply the rows of U, not its columns",
                 "Each belongs to one direction, and a direction is a column of U: U * s, or U @ np.diag(s).",
                 BEST),
+        *(Mistake(f"s_on_columns{name}", dict(factors=s_on_columns(root, cut)),
+                  "the singular values multiply the columns of Vᵀ, not its rows",
+                  "Each belongs to one direction, and a direction is a row of Vᵀ: s[:r, None] * Vt[:r], or "
+                  "np.diag(s[:r]) @ Vt[:r].", BEST)
+          for name, root, cut in (("", False, True), ("_roots", True, True), ("_uncut", False, False),
+                                  ("_roots_uncut", True, False))),
+        *(Mistake(f"rows_of_u{'_full' if full else ''}", dict(factors=rows_of_u(full)),
+                  "rows of U are taken in place of its columns",
+                  "A direction is a column of U and a row of Vᵀ: U[:, :r] and Vt[:r].", BEST)
+          for full in (False, True)),
         Mistake("product_only", dict(finish=lambda A, B, W, r: (A @ B, np.eye(W.shape[1]))),
                 "the product itself is returned, beside an identity matrix",
                 "It is the two thin factors that save numbers; their product is as large as W.", BEST),
@@ -259,6 +286,10 @@ PER_HEAD_UPDATES = Exercise(
                 dict(blocks=lambda W_o, h, d_v: [W_o[:, r * d_v:(r + 1) * d_v] for r in range(h)]),
                 "W_o is cut into blocks of columns, W_o[:, …]",
                 "A head owns d_v neighbouring rows of W_o, and all columns.", STACK),
+        Mistake("whole_w_o", dict(blocks=lambda W_o, h, d_v: [W_o] * h),
+                "what meets the whole of W_o is as wide as one head",
+                "A head has d_v numbers for each token, and owns d_v of the h·d_v rows of W_o: it meets "
+                "those.", STACK, by_text=True),
         Mistake("strided_rows", dict(blocks=lambda W_o, h, d_v: [W_o[r::h] for r in range(h)]),
                 "head r gets every h-th row of W_o",
                 "The heads stand side by side, one after the other, so a head owns neighbouring rows.",
@@ -507,6 +538,11 @@ SHARED_QKV_BASIS = Exercise(
                 "swapped", "B @ A_q must run over the r directions: (d, r) @ (r, ·).", SHARED),
         Mistake("split_thirds", dict(coefficients=equal_thirds), "the coefficients are cut into three equal "
                 "parts", "W_v may be wider than W_q: cut at the widths of the three.", SHARED),
+        *(Mistake(name, dict(coefficients=lambda B, *weights, cut=cut: cut(
+                      B.T @ np.concatenate(weights, axis=1), 3, axis=1)),
+                  f"the coefficients are cut into three equal parts (np.{cut.__name__} into 3)",
+                  "W_v may be wider than W_q: cut at the widths of the three.", SHARED)
+          for name, cut in (("array_split_thirds", np.array_split), ("np_split_thirds", np.split))),
         Mistake("s_dropped", dict(coefficients=without_s), "the singular values are left out of the A's",
                 "They say how much of each direction there is; B has length 1 in each.", SHARED),
         Mistake("s_in_projection", dict(coefficients=with_s),

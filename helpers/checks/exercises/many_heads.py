@@ -12,6 +12,7 @@ from helpers.checks.exercises.softmax_and_masks import (
     CAUSAL,
     LEAK,
     NOT_PATTERN,
+    OVERFLOW,
     SLIPS,
     WEIGHTS,
     row_sum,
@@ -22,6 +23,7 @@ from helpers.checks.exercises.softmax_and_masks import (
 BY_HAND, SPLIT, MERGE = "Two heads by hand", "Split: reshape, then swap", "Concatenate: the way back"
 WHOLE, WIDE = "Many heads in one function", "One wide head or many narrow ones?"
 AROUND, ATTENTION = "The norm in front, the residual around", "03"
+TRAPS = "Common traps"
 
 # ------------------------------------------------------------------------------------------------ split_heads
 
@@ -276,6 +278,10 @@ def slices_of_x(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax, 
     return np.concatenate(found, axis=1)
 
 
+def split_before_projection(X, W_q, W_k, W_v, n_heads, causal, split, *others):
+    return attend_in_heads(split(X, n_heads), W_q, W_k, W_v, n_heads, causal, lambda Y, n_heads: Y, *others)
+
+
 def values_cut_by_d_k(X, W_q, W_k, W_v, n_heads, causal, split, scale, hide, softmax, after, mixed, merge):
     """Head r gets columns r·d_k to (r + 1)·d_k of W_v too; there may be none there."""
     d_k = W_q.shape[1] // n_heads
@@ -404,7 +410,7 @@ MULTI_HEAD = Exercise(
                 "on its own.", WHOLE),
         Mistake("softmax_heads_finite", dict(softmax=softmax_along(0),
                                              hide=lambda S, mask: np.where(mask, S, -1e9)),
-                "softmax runs over the heads (axis 0), with -1e9 for hidden scores",
+                "softmax runs over the heads (axis 0)",
                 "With heads in front the last axis is the keys: each head shares itself out among the keys, "
                 "on its own.", WHOLE),
         Mistake("softmax_queries", dict(softmax=softmax_along(-2)), "softmax runs over the queries",
@@ -447,8 +453,7 @@ MULTI_HEAD = Exercise(
                 "nan.", (ATTENTION, BEFORE)),
         Mistake("no_max", dict(softmax=slip(SLIPS["no_max"])),
                 "softmax takes exp of large scores as they are",
-                "exp(1000) is more than a float can hold: it becomes inf, and inf / inf is nan.",
-                (ATTENTION, WEIGHTS)),
+                OVERFLOW, (ATTENTION, WEIGHTS)),
         Mistake("global_max", dict(softmax=slip(SLIPS["global_max"])), SLIPS["global_max"].what,
                 SLIPS["global_max"].why, (ATTENTION, WEIGHTS)),
         Mistake("not_normalised", dict(softmax=slip(SLIPS["not_normalised"])), SLIPS["not_normalised"].what,
@@ -460,7 +465,7 @@ MULTI_HEAD = Exercise(
         Mistake("keys_mixed", dict(mixed=lambda Q, K, V: K), "the weights mix the keys, not the values",
                 "A key is for being found, a value for being passed on.", WHOLE),
         Mistake("k_t", dict(attend=all_axes_turned), "K.T turns round all three axes of the keys",
-                "With heads in front only the last two change places: swapaxes(-1, -2).", SPLIT),
+                "With heads in front only the last two change places: swapaxes(-1, -2).", WHOLE),
         Mistake("q_k_swapped", dict(attend=queries_and_keys_swapped),
                 "queries and keys have changed places (K Qᵀ)",
                 "Row i of the scores must hold what token i asks of all the others: Q Kᵀ.", WHOLE),
@@ -473,7 +478,18 @@ MULTI_HEAD = Exercise(
                 SPLIT),
         Mistake("split_input", dict(attend=slices_of_x),
                 "X itself is cut into heads, before the projection",
-                "Every head may look at the whole token; it is Q, K and V that are cut, not X.", BY_HAND),
+                "Every head may look at the whole token; it is Q, K and V that are cut, not X.", TRAPS),
+        Mistake("split_before_projection", dict(attend=split_before_projection),
+                "X is split into heads before it is projected",
+                "A piece of X has d_model / h numbers and W_q has d_model rows. Every head reads all of X: "
+                "project first, then split.", TRAPS, by_text=True),
+        Mistake("not_joined", dict(merge=lambda H: H.sum(0)),
+                "what meets W_o is as wide as one head: the heads are added up or picked, not joined",
+                "W_o has h·d_v rows, one for each number of the heads side by side; it is the product with "
+                "W_o that adds them up.", MERGE, by_text=True),
+        Mistake("not_merged", dict(merge=lambda H: H),
+                "what meets W_o is as wide as one head: the heads still stand one behind the other",
+                "W_o has h·d_v rows, one for each number of the heads side by side.", MERGE, by_text=True),
         Mistake("relu_out", dict(finish=lambda Y, X: np.maximum(Y, 0)),
                 "negative numbers of the result are set to 0 (a ReLU)",
                 "The last step is a plain product with W_o; a head may push in either direction.", WHOLE),
@@ -583,7 +599,7 @@ PRE_NORM_RESIDUAL = Exercise(
                 "x -= mean changes what is added at the end: keep x as it came.", AROUND),
         Mistake("affine_after", dict(affine=lambda z, gamma, beta: z, late=True),
                 "gamma and beta are applied to what the sublayer gives",
-                "They belong to the norm: the sublayer gets z * gamma + beta.", AROUND),
+                "They belong to the norm: gamma and beta change what goes into the sublayer.", AROUND),
         Mistake("sum_of_squares", dict(variance=lambda x: x.shape[-1] * population(x)),
                 "the squared distances are added up and not divided by d",
                 "The variance is their mean.", AROUND),
@@ -597,6 +613,22 @@ PRE_NORM_RESIDUAL = Exercise(
         Mistake("axis0", dict(centre=lambda x: x.mean(0), variance=lambda x: x.var(0)),
                 "mean and variance are taken down the columns, over the tokens",
                 "Every token is normalised by itself, over its own d numbers: axis -1.", AROUND),
+        *(Mistake(name, steps, f"{which} taken without keepdims",
+                  "A number for each row then lines up with the columns: that fits only where there are as "
+                  "many tokens as features, and is wrong even then. keepdims=True keeps a column, (n, 1).",
+                  AROUND)
+          for name, which, steps in (
+              ("no_keepdims", "mean and variance of each row are",
+               dict(centre=lambda x: x.mean(-1), variance=lambda x: x.var(-1))),
+              ("mean_no_keepdims", "the mean of each row is", dict(centre=lambda x: x.mean(-1))),
+              ("variance_no_keepdims", "the variance of each row is",
+               dict(variance=lambda x: x.var(-1))),
+              ("no_keepdims_by_hand", "mean and variance of each row are",
+               dict(centre=lambda x: x.mean(-1),
+                    variance=lambda x: ((x - x.mean(-1)) ** 2).mean(-1))),
+              ("mean_no_keepdims_by_hand", "the mean of each row is",
+               dict(centre=lambda x: x.mean(-1),
+                    variance=lambda x: ((x - x.mean(-1)) ** 2).mean(-1, keepdims=True))))),
         Mistake("whole_array", dict(centre=lambda x: x.mean(), variance=lambda x: x.var()),
                 "one mean and one variance are taken for all tokens together",
                 "Every token is normalised by itself, over its own d numbers: axis -1.", AROUND),

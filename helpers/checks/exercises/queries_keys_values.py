@@ -119,6 +119,11 @@ PROJECT_QKV = Exercise(
                 "one fused product is cut into three equal parts (np.array_split into 3)",
                 "That is right only while d_k = d_v; here the cuts are at d_k and 2 d_k.",
                 "One fused matrix, cut in the right places"),
+        *(Mistake(name, dict(order=pack), "the three are packed into one array",
+                  "One array needs things of one shape, and d_v need not be d_k: keep the three apart "
+                  "and return Q, K, V.", "How wide? d_k and d_v", by_text=True)
+          for name, pack in (("packed", lambda Q, K, V: np.array([Q, K, V])),
+                             ("stacked", lambda Q, K, V: np.stack([Q, K, V])))),
         Mistake("scaled",
                 dict(project=lambda X, W_q, W_k, W_v: (X @ W_q / np.sqrt(W_q.shape[1]), X @ W_k, X @ W_v)),
                 "Q is already divided by √d_k",

@@ -105,9 +105,11 @@ def log_shares(z, top, exp, total):
 
 WEIGHTS, NOT_PATTERN = "From scores to weights: softmax", "Scores are not the attention pattern"
 SAFE = "The row's own maximum is always safe to subtract: the largest exponent is then 0."
+OVERFLOW = ("exp(1000) is too large for a float and becomes inf, exp(-1000) is too small and becomes 0: such "
+            "a row cannot be shared out any more (inf / inf and 0 / 0 are nan).")
 SOFTMAX_SLIPS = (
     Mistake("no_max", dict(top=lambda z: 0), "exp is taken of the scores as they are, large ones too",
-            "exp(1000) is more than a float can hold: it becomes inf, and inf / inf is nan.", WEIGHTS),
+            OVERFLOW + " Take each row's maximum away first (added, it makes things worse).", WEIGHTS),
     Mistake("global_max", dict(top=lambda z: z.max()),
             "the largest number of the whole array is subtracted, not each row's own",
             "A row that lies far below it becomes 0 everywhere, and 0 / 0 is nan.", WEIGHTS),
@@ -202,7 +204,7 @@ AXIS_SLIPS = (
     Mistake("axis0_no_max", dict(shares=along(0), top=np.zeros_like),
             "the shares are taken down the columns (axis 0), and of large scores exp is taken as they are",
             "A row holds one query's scores, and it is the query that shares itself out among the keys. And "
-            "exp(1000) is more than a float can hold: the largest score must be taken away first.", WEIGHTS),
+            "exp(1000) becomes inf, exp(-1000) 0: the largest score must be taken away first.", WEIGHTS),
     Mistake("axis0_row_max", dict(total=lambda e: e.sum(axis=0, keepdims=True)),
             "each row's maximum is subtracted, but the sums run down the columns (axis 0)",
             "A row holds one query's scores, and it is the query that shares itself out among the keys.",
@@ -249,8 +251,7 @@ SOFTMAX = Exercise(
                "the largest absolute value of the row"))),
         Mistake("nan_hidden", dict(top=lambda z: 0, finish=lambda A, z: np.nan_to_num(A)),
                 "exp is taken of the scores as they are, and what comes out as nan is turned into 0",
-                "exp(1000) is inf, and inf / inf is nan: made 0, the answer is wrong without a word. " + SAFE,
-                WEIGHTS),
+                "inf / inf and 0 / 0 are nan: made 0, the answer is wrong without a word. " + SAFE, WEIGHTS),
         Mistake("exp_missing", dict(shares=lambda z, top, exp, total: z - top(z)),
                 "the maximum is subtracted and exp is never taken",
                 "What is left is at most 0; exp makes each share positive, and the sum divides it.", WEIGHTS),
@@ -268,9 +269,9 @@ SOFTMAX = Exercise(
                 "the scores are divided by the largest before exp",
                 "That keeps them small, but changes how far apart they are. " + SAFE, WEIGHTS),
         Mistake("in_place", dict(shares=in_place, through=lambda z: z),
-                "the answer is computed inside the array that was given",
-                "z -= … overwrites the caller's scores, and whoever looks at them next finds weights.",
-                WEIGHTS),
+                "the array that was given is written into on the way",
+                "z -= … and the like overwrite the caller's scores, and whoever looks at them next finds "
+                "other numbers.", WEIGHTS),
         Mistake("int_buffer", dict(finish=lambda A, z: A.astype(z.dtype)),
                 "the shares are written into an array of the input's own type",
                 "np.zeros_like keeps integers as integers: every share below 1 becomes 0.", WEIGHTS),
@@ -313,10 +314,17 @@ def numbers_in_masks(arrays):
 
 
 def mask_to_add(values):
-    """A remark on masks that are added to the scores."""
-    numbers, additive = numbers_in_masks([as_numbers(v) for v in values])
-    if not numbers.size or not additive:
+    """A remark on masks of numbers: those that are added to the scores, and those of 0 and 1."""
+    arrays = [as_numbers(v) for v in values]
+    numbers, additive = numbers_in_masks(arrays)
+    if not numbers.size:
         return ""
+    if not additive:
+        turned = "raises an error" if any(a is not None and a.dtype.kind == "f" for a in arrays) else \
+            "makes -2 of a 1, which counts as True"
+        return ("this is a mask of the numbers 0 and 1, and the exercise asks for True and False. "
+                f"np.where(mask, …) reads it alike, but ~mask {turned}. mask == 1 makes True and False of "
+                "it.")
     return ("this is a mask to be added to the scores: 0 where a key may be read. In this course True means "
             "“may read”, and np.where(mask, …) takes 0 for False, so it would read your mask upside down. "
             "mask == 0 makes True and False of it.")
@@ -462,9 +470,17 @@ def slip(mistake):
     return lambda z: softmax_steps(z, **mistake.steps)
 
 
-def what_hidden_keys_got(expected, given, S, mask):
-    """The score a hidden key must have had to get the weight it got, if that is the same for all."""
+def scores_or_leaks(expected, given, S, mask):
+    """Scores that never went through softmax, whatever hidden keys hold; or `what_hidden_keys_got`."""
     A, S = np.asarray(given, float), np.asarray(S, float)
+    if A.shape == S.shape and np.allclose(A[..., mask], S[..., mask]):
+        return ("Where a key may be read, its score comes back as it was: softmax is missing.",
+                "Weights are shares: none is negative, and each row adds up to 1.", WEIGHTS)
+    return what_hidden_keys_got(expected, A, S, mask)
+
+
+def what_hidden_keys_got(expected, A, S, mask):
+    """The score a hidden key must have had to get the weight it got, if that is the same for all."""
     if A.shape != S.shape or A.ndim != 2 or not (A > 0).all() or mask.all() or not np.isfinite(A).all():
         return None
     best = np.where(mask, A, 0).argmax(-1)[:, None]
@@ -486,7 +502,7 @@ FILLED = "A hidden key must get exactly nothing, and only -inf does that whateve
 ATTENTION_WEIGHTS = Exercise(
     "3.5", "attention_weights", "03", right.attention_weights,
     arguments={"S": ("n_q", "n_k"), "mask": ("n_q", "n_k")}, returns={"A": ("n_q", "n_k")}, zeros=True,
-    cases=weight_cases, steps=weight_steps, explain=what_hidden_keys_got,
+    cases=weight_cases, steps=weight_steps, explain=scores_or_leaks,
     passed="Hidden keys get exactly nothing, and the rest still adds up to 1.",
     holds=(("Every row adds up to 1.", lambda A, S, mask: np.allclose(A.sum(-1), 1)),
            ("Hidden keys get exactly 0.", lambda A, S, mask: not mask.all() and not (A * ~mask).any()),
@@ -547,6 +563,11 @@ ATTENTION_WEIGHTS = Exercise(
                 "0 is multiplied by -inf",
                 "0 · inf is nan, not 0, so the allowed keys are spoilt; np.where makes no such product.",
                 BEFORE),
+        Mistake("zero_inf_nan_refused",
+                dict(hide=lambda S, mask: S + (1 - mask.astype(float)) * -np.inf, softmax=right.softmax),
+                "the scores of allowed keys become nan, as when 0 is multiplied by -inf",
+                "0 · inf is nan, not 0, so the allowed keys are spoilt; np.where makes no such product.",
+                BEFORE, by_text=True),
         Mistake("times_inf", dict(hide=lambda S, mask: S * np.where(mask, 1.0, -np.inf)),
                 "hidden scores are multiplied by -inf",
                 "The sign of the score decides: a negative one becomes +inf, and a 0 becomes nan.", BEFORE),
