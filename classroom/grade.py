@@ -5,6 +5,7 @@ each learner into feedback/. Nothing else there changes.
 """
 
 import argparse
+import contextlib
 import os
 import re
 import signal
@@ -19,6 +20,7 @@ from classroom import page, results, submissions
 from classroom.class_folder import EARLIER, FEEDBACK, KEPT, read_folder
 from classroom.command import reason, typed
 from classroom.guard import Guard
+from classroom.names import file_name
 from classroom.results import Graded, Results
 from classroom.sandbox import ROOT, Sandbox
 from classroom.submissions import NUMBERS, Refused
@@ -38,7 +40,13 @@ NOT_HANDED_IN = {
 MODEL_MISSING = "the language model is missing"  # what the check of the last exercise says of this machine
 
 
-def grade(folder, root=ROOT, at_once=None, only=(), say=print_safely):
+def tell(text):
+    """Print how far it is. Where nobody reads it any more (| head), the grading goes on."""
+    with contextlib.suppress(OSError):
+        print_safely(text)
+
+
+def grade(folder, root=ROOT, at_once=None, only=(), say=tell):
     """Grade all submissions in a folder, of the notebooks with the numbers `only` or of all that are begun.
 
     Raises Refused, and OSError where something cannot be read.
@@ -182,7 +190,7 @@ def feedback_names(graded):
     taken = set()
     for learner in graded:
         stem = f"{learner.moodle}_feedback" if learner.moodle else learner.learner
-        stem = re.sub(r'[<>:"/\\|?*\x00-\x1f]', "_", stem).strip(" .")[:120] or "learner"
+        stem = file_name(stem) or "learner"
         while stem.lower() in taken:
             stem += "_"
         taken.add(stem.lower())
@@ -226,7 +234,15 @@ def main(arguments=None):
         said = write_all(folder, outcome)
     except OSError as err:
         elsewhere = Path(tempfile.mkdtemp(prefix="grades-"))
-        said = [f"{folder} cannot be written any more: {reason(err)}.", *write_all(elsewhere, outcome)]
+        said = [f"{folder} cannot be written any more: {reason(err)}."]
+        try:
+            said += write_all(elsewhere, outcome)
+        except OSError as again:
+            with contextlib.suppress(OSError):
+                elsewhere.rmdir()                           # unless something has come into it
+            where = f"Nor can {elsewhere}: {reason(again)}. The points stand above."
+            print_safely(f"{said[0]} {where}", sys.stderr)
+            return 1
     remarked = [graded.learner for graded in outcome.graded if graded.remarks]
     if remarked:
         said.insert(0, f"There are remarks, on the page beside the grades, on {', '.join(remarked)}.")

@@ -60,6 +60,20 @@ def same(name):
     return re.sub(r"[\s_.-]+", " ", unicodedata.normalize("NFC", name).casefold()).strip()
 
 
+def writable(text):
+    """The text as UTF-8 can hold it: what is no letter, as of a name in another encoding, is spelled out.
+
+    So two names that differ in such a sign alone still differ: "m\\udcf6ller", "m\\udcfcller".
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def file_name(text, most=120):
+    """The text as the name of a file that every system takes, of so many bytes; "" where nothing is left."""
+    text = re.sub(r'[<>:"/\\|?*\x00-\x1f]', "_", writable(text)).strip(" .")
+    return text.encode("utf-8")[:most].decode("utf-8", "ignore").strip(" .")
+
+
 def moodles(name):
     """The beginning by which Moodle knows whom a file of feedback is for; "" where it is not Moodle's."""
     found = MOODLE.fullmatch(name)

@@ -7,6 +7,7 @@ Everything that comes from a submission is escaped.
 
 import html
 
+from classroom.names import writable
 from classroom.results import OTHER, commonest_first, in_one_line, kind
 
 MARKS = {"solved": "✓", "stuck": "✗", "not written": "○", "not handed in": "–", "not judged": "?"}
@@ -83,7 +84,7 @@ def document(title, parts, look=""):
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<style>{STYLE}</style></head><body class="{look}"><main>'
     )
-    return "\n".join([head, *parts, "</main></body></html>\n"])
+    return writable("\n".join([head, *parts, "</main></body></html>\n"]))
 
 
 def text(words):

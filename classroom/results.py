@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from classroom.names import writable
 from helpers.checks.exercises import BY_NAME
 
 KINDS = {  # what a state counts as
@@ -131,7 +132,7 @@ def as_csv(results):
         row += [points_in_words(v, possible[v["name"]]) for v in verdicts]
         row += [" ".join(graded.remarks), *map(in_one_line, verdicts)]
         write.writerow([harmless(entry) for entry in row])
-    return text.getvalue()
+    return writable(text.getvalue())
 
 
 def points_in_words(verdict, possible):
@@ -153,7 +154,7 @@ def earlier(text, results):
     try:
         rows = {row["learner"]: row for row in csv.DictReader(io.StringIO(text))}
         for graded in results.graded:
-            row = rows.get(harmless(graded.learner))
+            row = rows.get(harmless(writable(graded.learner)))
             titles = [f"{exercise.number} {exercise.name}" for exercise in results.exercises]
             there = [int(row[title] or 0) for title in titles if title in row] if row else []
             graded.before = sum(there) if len(there) == len(titles) else None

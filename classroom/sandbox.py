@@ -17,6 +17,7 @@ from io import BytesIO
 from pathlib import Path
 from py_compile import PycInvalidationMode
 
+from classroom.names import file_name
 from helpers.checks import wire
 from helpers.checks.family import APART, end
 from helpers.checks.submission import place
@@ -31,7 +32,7 @@ class Sandbox:
 
     def __init__(self, root=ROOT):
         self.helpers = compiled(root / "helpers")
-        self.model = str(root / Path(os.environ.get("COURSE_MODEL") or "model").expanduser())
+        self.model = str(root / os.path.expanduser(os.environ.get("COURSE_MODEL") or "model"))
         self.running, self.lock, self.closed = set(), threading.Lock(), False
 
     def judge(self, notebooks, names, limit=LIMIT):
@@ -168,7 +169,7 @@ def frames(data):
 
 def saved_name(notebook):
     """The name under which the last exercise finds a notebook, whatever it was called when handed in."""
-    return f"{notebook['numbers'][0]}_{Path(notebook['file']).stem}.ipynb".replace("/", "_")
+    return f"{notebook['numbers'][0]}_{file_name(Path(notebook['file']).stem, 200)}.ipynb"
 
 
 def as_notebook(notebook):

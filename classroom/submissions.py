@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 
+from classroom.names import writable
 from helpers.checks.exercises import EXERCISES
 from helpers.checks.submission import answer_cell, exercises_in
 from helpers.exercise_notebooks import fresh_exercises
@@ -64,7 +65,9 @@ def code_cells(text):
     except json.JSONDecodeError:
         raise ValueError("the file is damaged, or no notebook") from None
     return [
-        [str(cell.get("id", "")), "".join(cell["source"])] for cell in cells if cell["cell_type"] == "code"
+        [writable(str(cell.get("id", ""))), "".join(cell["source"])]
+        for cell in cells
+        if cell["cell_type"] == "code"
     ]
 
 

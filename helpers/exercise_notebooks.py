@@ -151,16 +151,19 @@ def text_of(notebook):
 
 
 def write_text(path, text):
-    """Write a file whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp")
+    """Write a file whole or not at all. An OSError names it, and not the one written on the way."""
     try:
-        with open(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.stem}-", suffix=".tmp")
+        try:
+            with open(handle, "w", encoding="utf-8", newline="\n") as file:
+                file.write(text)
+            os.chmod(temporary, 0o644)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as err:
+        raise OSError(err.errno, err.strerror or str(err), str(path)) from None
 
 
 def fresh_exercises(root):
@@ -179,6 +182,8 @@ def fresh_exercises(root):
 def write(root, say=print):
     """Write every exercise notebook but those that somebody has changed. Returns an exit status."""
     fresh = fresh_exercises(root)                           # all of them are sound before any is written
+    if (root / "exercises").is_file():
+        raise Refused(f"{root / 'exercises'} should be a folder and is a file: move it away")
     (root / "exercises").mkdir(exist_ok=True)
     for name, notebook in fresh.items():
         path = root / "exercises" / name
@@ -257,6 +262,12 @@ def main(arguments=None):
         return check(options.root) if options.check else write(options.root)
     except Refused as err:
         print(f"{err}. Nothing was written.", file=sys.stderr)
+        return 1
+    except OSError as err:
+        if err.filename is None:                            # not of a notebook: of what this prints into
+            raise
+        print(f"{err.filename} cannot be written: {err.strerror}. Copy the course into a folder of your own, "
+              "on a disk with room, and run this there.", file=sys.stderr)
         return 1
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook
 
 from helpers import checks
-from helpers.checks import check, progress, record
+from helpers.checks import check, notebooks, progress, record
 from helpers.checks.exercises import BY_NAME
 
 ROOT = Path(__file__).parents[1]
@@ -87,7 +88,10 @@ def test_another_place_can_be_named(file, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("damage", [
     "", "{", "[]", '{"exercises": 3}', '{"exercises": {"scores": {}}}', "\x00" * 50, "[" * 10_000,
-    '{"exercises": {"scores": {"tries": "many", "solved": true}}}'])
+    '{"exercises": {"scores": {"tries": "many", "solved": true}}}',
+    '{"exercises": {"scores": {"tries": Infinity, "solved": true}}}',
+    '{"exercises": {"scores": {"tries": NaN, "solved": true}}}',
+    '{"exercises": {"scores": {"tries": -3, "solved": true}}}'])
 def test_a_damaged_file_is_kept_aside_and_said(file, capsys, damage):
     record.note("softmax", True)
     file.write_text(damage, encoding="utf-8")
@@ -226,3 +230,42 @@ def test_a_folder_of_notebooks_is_checked_as_it_is_saved(tmp_path):
     assert re.search(r"3\.1 +scores +✓ solved", shown) and re.search(r"3\.2 +scaled_scores +✗ tried", shown)
     assert re.search(r"3\.2 scaled_scores: .*not divided", shown) and re.search(r"1\.1 .* not yet", shown)
     assert not (tmp_path / "progress.json").exists()
+    assert not re.search(r"\d tr(y|ies)", shown), "none is noted down, so none is counted"
+
+
+def notebook_of(**answers):
+    """A notebook with these answers, as the text of its file."""
+    cells = [new_code_cell(source, id=f"{name.replace('_', '-')}-answer") for name, source in answers.items()]
+    return nbformat.writes(new_notebook(cells=cells))
+
+
+def test_a_notebook_that_nobody_can_read_or_run_is_one_sentence_of_many(tmp_path):
+    right = "def scores(Q, K):\n    return Q @ K.T"
+    broken = {
+        "scaled_scores": "x = " + "-" * 50_000 + "1",
+        "softmax": "class Own(BaseException):\n    pass\nclass A:\n    raise Own('mine')",
+        "causal_mask": "import sys\nx = sys.stdout.close()",
+        "attention_weights": "x = print('nobody asks for this')",
+        "single_head": "x = '\0'",
+    }
+    (tmp_path / "01_embeddings.ipynb").write_text("[" * 200_000, encoding="utf-8")
+    (tmp_path / "03_single_head_attention.ipynb").write_text(notebook_of(**broken, scores=right), "utf-8")
+    shown = subprocess.run([sys.executable, "-m", "helpers.checks", str(tmp_path)], cwd=ROOT,
+                           capture_output=True, encoding="utf-8")
+    assert shown.returncode == 0 and shown.stderr == "", shown.stderr
+    assert re.search(r"3\.1 +scores +✓ solved", shown.stdout)
+    for sentence in ("01_embeddings.ipynb is left out: it is no readable notebook",
+                     "scaled_scores is left out: its cell is no Python (it is nested too deeply)",
+                     "single_head is left out: its cell is no Python ("):
+        assert sentence in shown.stdout
+    assert "nobody asks" not in shown.stdout
+
+
+def test_a_cell_that_raises_what_is_no_exception_is_left_out(tmp_path):
+    whole = "class Own(BaseException):\n    pass\nclass softmax:\n    raise Own('mine')"
+    (tmp_path / "03_a.ipynb").write_text(notebook_of(softmax=whole), encoding="utf-8")
+    assert notebooks.saved_functions(tmp_path) == ({}, {"softmax": "its cell fails (Own: mine)"})
+    stop = "class A:\n    raise KeyboardInterrupt"           # as when somebody stops the kernel
+    (tmp_path / "03_a.ipynb").write_text(notebook_of(softmax=stop), encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt):
+        notebooks.saved_functions(tmp_path)

@@ -262,11 +262,26 @@ def test_exercises_progress_and_bench_call_their_modules(set_up, course):
     shown = told(course(folder, "progress"))
     assert Path(shown["file"]).samefile(folder / "helpers" / "checks" / "__main__.py")
     assert shown["arguments"] == [str(folder / "exercises" / "progress.json")]
-    assert told(course(folder, "progress", COURSE_PROGRESS="mine.json"))["arguments"] == ["mine.json"]
     assert told(course(folder, "progress", str(folder / "helpers")))["arguments"] == [str(folder / "helpers")]
     timed = told(course(folder, "bench", "--only", "decode"))
     assert Path(timed["file"]).samefile(folder / "bench" / "__main__.py")
     assert timed["arguments"] == ["--only", "decode"]
+
+
+def test_typed_paths_begin_where_the_command_was_called(set_up, course, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "helpers").mkdir()                        # a folder of this name is in the course as well
+    shown = told(course(set_up[0], "progress", "helpers"))
+    assert shown["arguments"] == [str(elsewhere / "helpers")]
+    shown = told(course(set_up[0], "progress", COURSE_PROGRESS="mine.json"))
+    assert shown["arguments"] == [str(elsewhere / "mine.json")] == [shown["COURSE_PROGRESS"]]
+    assert told(course(set_up[0], COURSE_PROGRESS="mine.json"))["COURSE_PROGRESS"] == shown["COURSE_PROGRESS"]
+
+
+def test_a_folder_for_the_model_below_nobodys_home_stops_no_command(set_up, course):
+    assert told(course(set_up[0], "exercises", COURSE_MODEL="~nosuchuser/x"))
+    checked = course(set_up[0], "model", "--check", COURSE_MODEL="~nosuchuser/x")
+    assert fetch_calls(checked) == [[str(set_up[0] / "~nosuchuser" / "x"), "--check"]]
 
 
 @pytest.mark.parametrize("arguments", [
@@ -511,14 +526,93 @@ def test_a_python_is_only_taken_for_the_environments_when_it_is(module, here, se
     python.symlink_to(here / "gone")
     assert module.look(tests=False) is None                        # its Python was removed
     python.unlink()
-    python.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
-    python.chmod(0o755)
-    assert module.look(tests=False) is None                        # it fails, or is too old for the command
+    for said in ("This course needs Python 3.11 or newer, and ...", "unknown option -I"):
+        python.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n", encoding="utf-8")
+        python.chmod(0o755)
+        assert module.look(tests=False) is None                    # it is too old for the command
     python.unlink()
     python.symlink_to(sys._base_executable)
     assert module.look(tests=False) is None                        # the system's, to be left alone
     shutil.copy(set_up[0] / ".venv" / "pyvenv.cfg", here / ".venv")
     assert module.look(tests=False)["lacking"]                     # its own, but empty
+
+
+def answers(module, monkeypatch, status=0, stdout="", stderr="", error=None):
+    """Has the Python in .venv answer so."""
+    def run(command, **_):
+        if error:
+            raise error
+        return subprocess.CompletedProcess(command, status, stdout, stderr)
+
+    monkeypatch.setattr(module.subprocess, "run", run)
+
+
+@pytest.mark.parametrize(("said", "phrase"), [
+    ({"status": 1, "stderr": "Traceback (most recent call last):\n  File ...\nMemoryError\n"},
+     "it ended with status 1 and said: MemoryError\n"),
+    ({"status": -11}, "it ended with status -11 and said: nothing"),
+    ({"status": 0, "stdout": "hello\n"}, "it ended with status 0 and said: hello"),
+    ({"error": OSError(errno.ENOMEM, "Cannot allocate memory")}, "started (Cannot allocate memory)"),
+    ({"error": PermissionError(errno.EACCES, "Permission denied")}, "started (Permission denied)"),
+    ({"status": 1, "stderr": "object 'x.so' from LD_PRELOAD cannot be preloaded (cannot open shared object "
+                             "file): ignored.\nMemoryError"}, "MemoryError"),
+])
+def test_an_environment_that_only_gives_no_answer_is_not_thrown_away(module, here, monkeypatch, capsys, said,
+                                                                     phrase):
+    (here / ".venv").mkdir()
+    (here / ".venv" / "pyvenv.cfg").write_text("home = here\n", encoding="utf-8")
+    answers(module, monkeypatch, **said)
+    monkeypatch.setattr(module, "make", lambda: pytest.fail("made again"))
+    assert module.main(["progress"]) == 1
+    shown = capsys.readouterr().err
+    assert phrase in shown and "Nothing was changed" in shown
+    (here / ".venv" / "course-unfinished").touch()                 # what was never whole is begun again
+    assert module.look(tests=False) is None
+
+
+@pytest.mark.parametrize("said", [
+    {"status": 103, "stderr": "No Python at '\"C:\\Python311\\python.exe'"},
+    {"status": 127, "stderr": "python: error while loading shared libraries: libpython3.11.so.1.0: cannot "
+                              "open shared object file: No such file or directory"},
+    {"status": -6, "stderr": "dyld: Library not loaded: @executable_path/../Python3"},
+    {"error": FileNotFoundError(errno.ENOENT, "No such file or directory")},
+    {"error": OSError(errno.ENOEXEC, "Exec format error")},
+])
+def test_an_environment_whose_python_is_gone_is_made_again(module, monkeypatch, said):
+    answers(module, monkeypatch, **said)
+    assert module.look(tests=False) is None
+
+
+def unchanged(moved, result):
+    """A whole environment was taken as it is."""
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "Adding" not in result.stdout and "Step" not in result.stdout
+    return (moved / ".venv" / "my-notes.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["PYTHONIOENCODING", "PYTHONPATH"])
+def test_a_whole_environment_stays_whatever_the_variables_say(moved, course, tmp_path, name):
+    (moved / ".venv" / "my-notes.txt").touch()
+    old = tmp_path / "old" / "standin_a-0.1.dist-info"
+    old.mkdir(parents=True)
+    metadata = "Metadata-Version: 2.1\nName: standin-a\nVersion: 0.1\n"
+    (old / "METADATA").write_text(metadata, encoding="utf-8")
+    (tmp_path / "old" / "sitecustomize.py").write_text("print('good day')\n", encoding="utf-8")
+    value = "utf-8-sig" if name == "PYTHONIOENCODING" else str(tmp_path / "old")
+    assert unchanged(moved, course(moved, "progress", **{name: value}))
+
+
+def test_a_whole_environment_stays_where_every_python_says_something(moved, course):
+    (moved / ".venv" / "my-notes.txt").touch()
+    text = "import atexit\nprint('good', end=' ')\natexit.register(print, 'day')\n"
+    packages = next((moved / ".venv").rglob("site-packages"))
+    (packages / "sitecustomize.py").write_text(text, encoding="utf-8")
+    assert unchanged(moved, course(moved, "progress"))
+
+
+def test_what_is_left_of_a_package_is_none(module, monkeypatch):
+    monkeypatch.setattr("importlib.metadata.version", lambda name: None)
+    assert not module.is_met("some-package>=1")
 
 
 @pytest.mark.parametrize(("number", "phrase"), [
@@ -636,6 +730,71 @@ def test_ctrl_c_while_setting_up_is_no_accident(here, variables, step):
     rest = process.communicate(timeout=30)[0]
     assert process.returncode == 130 and "Stopped" in rest and "Traceback" not in rest
     assert (here / ".venv" / "course-unfinished").exists()         # so the next start begins again
+
+
+@pytest.mark.skipif(not POSIX, reason="signals to a group are a matter of POSIX systems")
+def test_ctrl_c_ends_a_command_in_one_sentence(moved, variables):
+    slow = TELL + "import time\ntime.sleep(60)\n"
+    (moved / "helpers" / "exercise_notebooks.py").write_text(slow, encoding="utf-8")
+    process = begin(moved, variables, "exercises", "--check")
+    read_until(process, "{")
+    os.killpg(process.pid, signal.SIGINT)
+    rest = process.communicate(timeout=30)[0]
+    assert process.returncode == 130 and rest == "\nStopped. The same command goes on from here.\n"
+
+
+# A screen that is not there, or is there no more
+
+
+@pytest.mark.skipif(not POSIX, reason="a shell closes them there")
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_stop_nothing(here, set_up, variables, closed):
+    def call(folder, *words):
+        command = ["sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, str(folder / "course.py"), *words]
+        return subprocess.run(command, env=variables, timeout=120, **CAPTURED)
+
+    flushes = "import sys\nprint('one')\nsys.stdout.flush()\nsys.stdout.reconfigure(errors='replace')\n"
+    (here / "bench" / "__main__.py").write_text(flushes + "sys.exit(5)", encoding="utf-8")
+    first = call(here, "bench")                                    # with the set-up, which flushes as well
+    assert (first.returncode, first.stdout, first.stderr) == (5, "", "")
+    assert call(set_up[0], "progress").returncode == 0
+    assert call(set_up[0], "frob").returncode == 2
+
+
+MANY = "for number in range(20_000):\n    print(number)\n"
+
+
+@pytest.mark.skipif(not POSIX, reason="Windows has other pipes")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_who_has_had_enough_sees_no_traceback(moved, variables, unbuffered):
+    (moved / "bench" / "__main__.py").write_text(MANY, encoding="utf-8")
+    for words in (["bench"], ["--help"]):
+        read, write = os.pipe()
+        os.close(read)
+        command = [sys.executable, str(moved / "course.py"), *words]
+        env = dict(variables, PYTHONUNBUFFERED=unbuffered)
+        shown = subprocess.run(command, env=env, stdout=write, stderr=subprocess.PIPE, timeout=120)
+        os.close(write)
+        assert shown.stderr == b"" and (shown.returncode == 1 or words == ["--help"])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_cannot_be_written_is_said_once(moved, variables, unbuffered):
+    command = [sys.executable, str(moved / "course.py"), "progress"]
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        shown = subprocess.run(command, env=dict(variables, PYTHONUNBUFFERED=unbuffered), stdout=full,
+                               stderr=subprocess.PIPE, encoding="utf-8", timeout=120)
+    said = "What this command prints cannot be written: No space left on device.\n"
+    assert (shown.returncode, shown.stderr) == (1, said)
+
+
+def test_an_error_that_is_not_of_the_screen_is_not_hidden(module):
+    def fails(arguments):
+        raise ValueError("a mistake of ours")
+
+    with pytest.raises(ValueError, match="a mistake of ours"):
+        module.guarded(fails, [])
 
 
 # What is asked of a Python

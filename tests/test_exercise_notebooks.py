@@ -207,6 +207,36 @@ def test_a_file_is_written_whole_or_not_at_all(course, monkeypatch):
     assert [path.name for path in (course / "exercises").iterdir()] == ["01.ipynb"]
 
 
+def test_a_folder_that_cannot_be_written_is_one_sentence(course, monkeypatch, capsys):
+    def read_only(**more):
+        raise OSError(30, "Read-only file system", f"{more['dir']}/.01-x.tmp")
+
+    (course / "exercises" / "01.ipynb").unlink()
+    monkeypatch.setattr(exercise_notebooks.tempfile, "mkstemp", read_only)
+    assert exercise_notebooks.main(["--root", str(course)]) == 1
+    file = course / "exercises" / "01.ipynb"
+    assert capsys.readouterr().err.startswith(f"{file} cannot be written: Read-only file system. Copy the ")
+
+
+def test_a_file_in_place_of_the_folder_is_said_and_left_alone(course, capsys):
+    (course / "exercises" / "01.ipynb").unlink()
+    (course / "exercises").rmdir()
+    (course / "exercises").write_text("mine", encoding="utf-8")
+    assert exercise_notebooks.main(["--root", str(course)]) == 1
+    assert "exercises should be a folder and is a file: move it away. Nothing" in capsys.readouterr().err
+    assert (course / "exercises").read_text(encoding="utf-8") == "mine"
+    assert exercise_notebooks.main(["--root", str(course), "--check"]) == 1
+
+
+def test_what_this_prints_into_is_no_notebook(course, monkeypatch):
+    def full(root):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(exercise_notebooks, "write", full)
+    with pytest.raises(OSError, match="No space"):           # course.py says it
+        exercise_notebooks.main(["--root", str(course)])
+
+
 @pytest.mark.parametrize(("where", "change", "words"), [
     ("solutions", answer(SOURCE.replace("Twice x.", "Two times x.")), 'cell "answer-1" differs'),
     ("exercises", answer(BLANK.replace("Twice x.", "Two times x.")), 'cell "answer-1" differs'),

@@ -12,7 +12,9 @@ import pytest
 
 from classroom import class_folder, grade, handout, page, results, sandbox, slides, submissions
 from classroom.results import Graded, Results
+from helpers.checks import submission
 from helpers.checks.exercises import BY_NAME, EXERCISES
+from helpers.smollm2 import weights
 
 ROOT = Path(__file__).resolve().parents[1]
 COURSE = submissions.course(ROOT)
@@ -143,6 +145,67 @@ def test_results_are_not_lost_when_the_folder_cannot_be_written_any_more(folder,
     elsewhere = Path(re.search(r"Written: (.*grades\.csv)", said)[1])
     assert elsewhere.is_relative_to(spare)
     assert table(elsewhere)[1]["points"] == "12"
+
+
+def test_when_nothing_can_be_written_it_is_said_and_nothing_is_left(folder, judged, capsys, monkeypatch,
+                                                                   tmp_path):
+    def full(path, text):
+        raise OSError(28, "No space left on device")
+
+    spare = tmp_path / "spare"
+    spare.mkdir()
+    monkeypatch.setattr(grade.tempfile, "tempdir", str(spare))
+    monkeypatch.setattr(grade, "write_text", full)
+    assert grade.main([str(folder)]) == 1
+    said = capsys.readouterr()
+    assert "The points stand above" in said.err and said.err.count("No space left on device") == 2
+    assert "anna: 12 of 12 points" in said.out and list(spare.iterdir()) == []
+
+
+def test_the_grades_are_written_though_nobody_reads_what_is_said(folder, judged, monkeypatch):
+    def gone(text, stream=None):
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr(grade, "print_safely", gone)
+    with pytest.raises(BrokenPipeError):                    # course.py passes it over
+        grade.main([str(folder)])
+    assert table(folder / "grades.csv")[1]["points"] == "12"
+
+
+HALF = "\ud800"                                            # half a letter, as no file in UTF-8 can hold it
+
+
+def test_signs_that_no_file_can_hold_cost_nobody_a_grade(folder, judged, capsys):
+    theirs = folder / "carla"
+    theirs.mkdir()
+    (theirs / FILE).write_text(RIGHT.replace('"scores-answer"', '"\\ud800"'), encoding="utf-8")
+    judged["softmax"] = verdict("softmax", "wrong", f"ValueError: {HALF}", message=f"ValueError: {HALF}")
+    for _ in range(2):                                      # the second time it is compared with the first
+        assert grade.main([str(folder)]) == 0
+    rows = table(folder / "grades.csv")
+    assert [row["learner"] for row in rows] == [results.POSSIBLE, "anna", "Ben O'Brien", "carla"]
+    assert {row["points"] for row in rows[1:]} == {"10"}
+    assert {row["3.3 softmax: what"] for row in rows[1:]} == {"wrong: ValueError: \\ud800"}
+    assert not (folder / "earlier-grades").exists(), "it says the same"
+    for name in ("grades.html", "feedback/anna.html"):
+        assert "ValueError: \\ud800" in (folder / name).read_text("utf-8")
+
+
+def test_names_in_another_encoding_are_written_and_stay_apart(judged, monkeypatch, tmp_path):
+    names = ["m\udcf6ller", "m\udcfcller"]                  # as Python reads b"m\xf6ller", b"m\xfcller"
+    submissions_of = [
+        class_folder.Submission(name, [{"numbers": ["03"], "begun": True}], [f"L{name} is left out"])
+        for name in names
+    ]
+    monkeypatch.setattr(grade, "read_folder", lambda folder, course: (submissions_of, [f"{names[0]} is odd"]))
+    for _ in range(2):
+        assert grade.main([str(tmp_path)]) == 0
+    rows = table(tmp_path / "grades.csv")
+    assert [row["learner"] for row in rows[1:]] == ["m\\udcf6ller", "m\\udcfcller"]
+    assert rows[1]["remarks"] == "Lm\\udcf6ller is left out" and rows[1]["points"] == "12"
+    assert "m\\udcf6ller is odd" in (tmp_path / "grades.html").read_text("utf-8")
+    assert {path.name for path in (tmp_path / "feedback").iterdir()} == {
+        "m_udcf6ller.html", "m_udcfcller.html"}
 
 
 def test_a_folder_that_cannot_be_written_is_refused_before_grading(folder, judged, capsys, monkeypatch):
@@ -317,7 +380,27 @@ def test_a_formula_is_text():
 def test_feedback_has_names_that_every_system_takes():
     graded = [Graded(name, {}) for name in ("a/b:c?", "A b", "a B", "..", "ä" * 300)]
     assert list(grade.feedback_names(graded)) == [
-        "a_b_c_.html", "A b.html", "a B_.html", "learner.html", f"{'ä' * 120}.html"]
+        "a_b_c_.html", "A b.html", "a B_.html", "learner.html", f"{'ä' * 60}.html"]
+    long = [Graded("汉" * 82, {}), Graded("汉" * 83, {}), Graded("a" + "汉" * 82, {})]
+    names = list(grade.feedback_names(long))
+    assert names == [f"{'汉' * 40}.html", f"{'汉' * 40}_.html", f"a{'汉' * 39}.html"]
+
+
+def test_the_last_exercise_finds_notebooks_under_names_that_can_be_written(tmp_path):
+    for name in ("n" * 247, "汉" * 82, "m\udcfcller", 'was: "neu"?'):
+        saved = sandbox.saved_name({"numbers": ["03"], "file": f"anna/{name}.ipynb"})
+        assert re.fullmatch(r'03_[^<>:"/\\|?*]+\.ipynb', saved) and len(saved.encode()) <= 210
+
+
+def test_a_folder_for_the_model_below_nobodys_home_stops_no_grading(monkeypatch):
+    monkeypatch.setenv("COURSE_MODEL", "~nosuchuser/x")
+    assert sandbox.Sandbox(ROOT).model == str(ROOT / "~nosuchuser" / "x") == str(weights.default_folder())
+
+
+@pytest.mark.parametrize("source", [f"x = {'-' * 50_000}1", "x = '\0'", "x = '\ud800'"])
+def test_a_cell_that_python_gives_up_on_is_one_sentence(source):
+    said = submission.Cells(FILE, [["a", source]], [], [submission.WHOLE])(0)
+    assert said.startswith("is no Python (")
 
 
 # Refused in one sentence

@@ -4,6 +4,8 @@ Of a folder the saved exercise notebooks count, not what has been noted down: th
 """
 
 import argparse
+import contextlib
+import io
 import os
 import sys
 from pathlib import Path
@@ -17,12 +19,13 @@ from helpers.checks.report import print_safely
 def judged(folder):
     """The table of a folder of exercise notebooks, and what is wrong with each function not yet right."""
     os.chdir(folder)                            # where the last exercise looks for the others
-    functions, left_out = saved_functions()
+    with contextlib.redirect_stdout(io.StringIO()):         # what cells print is not asked for
+        functions, left_out = saved_functions()
     found, remarks = {}, [f"  {name} is left out: {why}" for name, why in left_out.items()]
     for exercise in EXERCISES:
         if exercise.name in functions:
             report = run(exercise.name, functions[exercise.name])
-            found[exercise.name] = {"tries": 1, "solved": report.passed}
+            found[exercise.name] = {"tries": 0, "solved": report.passed}    # none is noted down
             if not report.passed:
                 said = report.diagnosis or report.message.splitlines()[0]
                 remarks.append(f"  {exercise.number} {exercise.name}: {said}")
@@ -45,7 +48,8 @@ def main(arguments):
     path = what or default
     try:
         print_safely(str(record.Table(EXERCISES, *record.entries(path))))
-        sys.stdout.flush()
+        if sys.stdout is not None:              # as it is when a shell has closed it (>&-)
+            sys.stdout.flush()
     except BrokenPipeError:  # whoever reads it (head, less) has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
     return 0

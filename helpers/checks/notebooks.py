@@ -45,7 +45,7 @@ def saved_functions(folder="."):
             here = functions_of(path, left_out)
             at_home = {name for name in here if path.name.startswith(BY_NAME[name].notebook)}
             found |= {name: here[name] for name in here if name in at_home or name not in found}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, MemoryError):
             left_out[path.name] = "it is no readable notebook"
     lost = {name for name in left_out if name not in found and (name in BY_NAME or name.endswith(".ipynb"))}
     return found, {name: left_out[name] for name in left_out if name in lost}
@@ -62,14 +62,17 @@ def functions_of(path, left_out):
         try:
             statements = parsed("".join(cell["source"])).body
         except SyntaxError as err:
-            left_out[name] = f"its cell is no Python (line {err.lineno}: {err.msg})"
+            line = f"line {err.lineno}: " if err.lineno else ""
+            left_out[name] = f"its cell is no Python ({line}{err.msg})"
             continue
         for statement in statements:
             if not isinstance(statement, RUN):
                 continue
             try:
                 exec(compile(ast.Module([statement], []), where, "exec"), namespace)
-            except (Exception, SystemExit) as err:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as err:
                 left_out[getattr(statement, "name", name)] = f"its cell fails ({type(err).__name__}: {err})"
                 continue
             found |= running_functions(namespace)
@@ -77,11 +80,16 @@ def functions_of(path, left_out):
 
 
 def parsed(source):
-    """The cell as Python, without lines such as %timeit; raises SyntaxError."""
+    """The cell as Python, without lines such as %timeit; raises SyntaxError, whatever is wrong with it."""
     try:
-        return ast.parse(source)
-    except SyntaxError:
-        return ast.parse(re.sub(r"^([ \t]*)[%!].*", r"\1pass", source, flags=re.MULTILINE))
+        try:
+            return ast.parse(source)
+        except SyntaxError:
+            return ast.parse(re.sub(r"^([ \t]*)[%!].*", r"\1pass", source, flags=re.MULTILINE))
+    except (RecursionError, MemoryError):
+        raise SyntaxError("it is nested too deeply") from None
+    except ValueError as err:                   # a sign that no source may hold
+        raise SyntaxError(str(err)) from None
 
 
 def is_written(function):

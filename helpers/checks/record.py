@@ -80,12 +80,15 @@ def read(path):
     """(entries, ""), {} when there is no file yet; (None, a sentence) for a damaged one."""
     try:
         found = json.loads(path.read_text(encoding="utf-8-sig"))["exercises"]
-        return {
+        found = {
             str(name): {"tries": int(e["tries"]), "solved": e["solved"] is True} for name, e in found.items()
-        }, ""
+        }
+        if any(entry["tries"] < 0 for entry in found.values()):
+            raise ValueError("fewer tries than none")
+        return found, ""
     except FileNotFoundError:
         return {}, ""
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, OverflowError, TypeError, KeyError, AttributeError, RecursionError):
         return None, f"{path.name} could not be read"
 
 
@@ -172,7 +175,8 @@ class Table:
         for exercise in exercises:
             entry = found.get(exercise.name)
             state = STATES["solved" if entry and entry["solved"] else "tried" if entry else ""]
-            self.rows.append((exercise.number, exercise.name, state, str(entry["tries"]) if entry else ""))
+            tries = str(entry["tries"] or "") if entry else ""
+            self.rows.append((exercise.number, exercise.name, state, tries))
         self.solved = sum(row[2] == STATES["solved"] for row in self.rows)
 
     @property

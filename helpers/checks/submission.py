@@ -104,9 +104,9 @@ class Cells:
         trouble = ""
         try:
             statements = parsed(source).body if how != NOTHING else []
-        except (SyntaxError, ValueError, RecursionError) as err:
-            line = f"line {err.lineno}: " if getattr(err, "lineno", None) else ""
-            return f"is no Python ({line}{getattr(err, 'msg', err)})"
+        except SyntaxError as err:
+            line = f"line {err.lineno}: " if err.lineno else ""
+            return f"is no Python ({line}{err.msg})"
         for statement in statements:
             if how == PART and not isinstance(statement, DEFINITIONS) or shows(statement):
                 continue

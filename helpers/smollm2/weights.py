@@ -48,7 +48,7 @@ def default_folder():
 
     A path in it that is not a whole one begins in the course's folder, as all of the course's do.
     """
-    chosen = Path(os.environ.get("COURSE_MODEL") or "model").expanduser()
+    chosen = os.path.expanduser(os.environ.get("COURSE_MODEL") or "model")
     return Path(__file__).resolve().parents[2] / chosen     # a whole path stays as it is
 
 
