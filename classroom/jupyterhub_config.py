@@ -18,9 +18,9 @@ import sys
 from pathlib import Path
 
 COURSE = Path(__file__).resolve().parents[1]
-ROOM = Path(os.environ.get("COURSE_ROOM") or Path.home() / "attention-room").expanduser().resolve()
+ROOM = Path(os.path.expanduser(os.environ.get("COURSE_ROOM") or "~/attention-room")).resolve()
 PASSWORD = os.environ.get("COURSE_PASSWORD") or "who-reads-whom"
-MODEL = COURSE / Path(os.environ.get("COURSE_MODEL") or "model").expanduser()  # one for all
+MODEL = COURSE / os.path.expanduser(os.environ.get("COURSE_MODEL") or "model")  # one for all
 PORT = int(os.environ.get("COURSE_PORT") or 8000)
 
 sys.path.insert(0, str(COURSE))

@@ -1,4 +1,4 @@
-"""Right answers to the exercises of notebooks 07 to 10 in styles that the catalogue does not have.
+"""Right answers to the exercises of notebooks 06 to 10 in styles that the catalogue does not have.
 
 They join `right_answers.ANSWERS` when this is imported.
 """
@@ -12,6 +12,102 @@ from right_answers import right
 def shares(s):
     e = np.exp(s - s.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
+
+
+def step(x, W_q, W_k, W_v, cache, join_K=None, join_V=None, width=None):
+    """One token of one head; `join_K` and `join_V` put new rows and old ones together."""
+    q, k, v = x @ W_q, (x @ W_k)[None], (x @ W_v)[None]
+    K, V = (k, v) if cache is None else ((join or below)(old, new) for join, old, new in zip(
+        (join_K, join_V), cache, (k, v), strict=True))
+    return shares(K @ q / math.sqrt(width or len(q))) @ V, (K, V)
+
+
+def below(old, new):
+    return np.append(old, new, axis=0)
+
+
+def generate(prompt_ids, n_new, model, place=lambda p, n: p, first_word=lambda n: n - 1, one_step=step):
+    """Token by token; `place` : where one stands, `first_word` : where the first new one is taken."""
+    ids, n, caches = list(prompt_ids), len(prompt_ids), [None] * len(model["layers"])
+    for position in range(n + n_new - 1):
+        x = model["E"][ids[position]] + model["P"][place(position, n)]
+        for i, layer in enumerate(model["layers"]):
+            z, caches[i] = one_step(x, layer["W_q"], layer["W_k"], layer["W_v"], caches[i])
+            x = x + z @ layer["W_o"]
+        if position >= first_word(n):
+            ids.append(int(np.argmax(model["E"] @ x)))
+    return ids
+
+
+@right("generate_with_cache")
+def generate_token_by_token(prompt_ids, n_new, model):
+    return generate(prompt_ids, n_new, model)
+
+
+@right("generate_with_cache")
+def generate_with_the_matrix_first(prompt_ids, n_new, model):
+    def turned_step(x, W_q, W_k, W_v, cache):
+        rows = (W_k.T @ x)[None], np.dot(W_v.T, x)[None]
+        K, V = rows if cache is None else map(np.vstack, zip(cache, rows, strict=True))
+        return shares(K @ (W_q.T @ x) / math.sqrt(K.shape[1])) @ V, (K, V)
+    return generate(prompt_ids, n_new, model, one_step=turned_step)
+
+
+@right("generate_with_cache")
+def generate_with_x_kept(prompt_ids, n_new, model):
+    """Keys never made: queries go through W_k, so that what is kept is x itself."""
+    def folded_step(x, W_q, W_k, W_v, cache):
+        X = x[None] if cache is None else np.vstack([cache, x])
+        return shares(x @ (W_q @ W_k.T) @ X.T / math.sqrt(W_k.shape[1])) @ X @ W_v, X
+    return generate(prompt_ids, n_new, model, one_step=folded_step)
+
+
+@right("generate_with_cache")
+def generate_with_the_prompt_read_twice(prompt_ids, n_new, model):
+    """Once for what it says, and once for its keys and values: more than needed, but not for every word."""
+    from helpers.attention import single_head
+    ids, caches = list(prompt_ids), []
+    x = model["E"][ids] + model["P"][:len(ids)]
+    for layer in model["layers"]:
+        weights = [layer[name] for name in ("W_q", "W_k", "W_v")]
+        caches.append((x @ weights[1], x @ weights[2]))
+        x = x + single_head(x, *weights, causal=True) @ layer["W_o"]
+    x = x[-1]
+    for position in range(len(ids), len(ids) + n_new):
+        ids.append(int(np.argmax(model["E"] @ x)))
+        x = model["E"][ids[-1]] + model["P"][position]
+        for i, layer in enumerate(model["layers"]):
+            z, caches[i] = step(x, layer["W_q"], layer["W_k"], layer["W_v"], caches[i])
+            x = x + z @ layer["W_o"]
+    return ids
+
+
+@right("generate_with_cache", remarks=1)
+def generate_with_everything_again(prompt_ids, n_new, model):
+    ids = list(prompt_ids)
+    for _ in range(n_new):
+        x = model["E"][ids] + model["P"][:len(ids)]
+        for layer in model["layers"]:
+            Q, K, V = (x @ layer[name] for name in ("W_q", "W_k", "W_v"))
+            S = np.where(np.tri(len(x)) > 0, Q @ K.T / math.sqrt(K.shape[1]), -np.inf)
+            x = x + shares(S) @ V @ layer["W_o"]
+        ids.append(int(np.argmax(x[-1] @ model["E"].T)))
+    return ids
+
+
+@right("generate_with_cache", remarks=1)
+def generate_with_new_caches_for_each_word(prompt_ids, n_new, model):
+    from helpers.kv_cache import kv_cache_step
+    ids = list(prompt_ids)
+    for _ in range(n_new):
+        ids = generate(ids, 1, model, one_step=kv_cache_step)
+    return ids
+
+
+@right("latent_attention", remarks=1)
+def latent_as_lists(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    Z, C = latent_half_absorbed(X, W_q, W_down, W_up_k, W_up_v, n_heads)
+    return Z.tolist(), C.tolist()
 
 
 @right("grouped_query_attention")

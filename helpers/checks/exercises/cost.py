@@ -109,6 +109,10 @@ ATTENTION_FLOPS = Exercise(
         Mistake("all_times_h", dict(heads=0, own=lambda d, h: d * h), "everything is multiplied by the "
                 "number of heads", "A head is d_model / h wide: h heads do the work of one head of width "
                 "d_model.", PRODUCTS),
+        Mistake("projections_times_h", dict(own=lambda d, h: d * h),
+                "the projections are multiplied by the number of heads",
+                "A head is d_model / h wide: the h heads share the d_model columns of one matrix.",
+                PRODUCTS),
         Mistake("one_head", dict(own=lambda d, h: d // h, wide=lambda d, h: d // h),
                 "one head is counted, not all of them",
                 "There are h heads, each d_model / h wide.", PRODUCTS),

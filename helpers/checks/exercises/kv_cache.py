@@ -8,11 +8,13 @@ from helpers.checks.exercises.scores import FAR
 from helpers.checks.exercises.softmax_and_masks import (
     CAUSAL,
     NOT_PATTERN,
+    OVERFLOW,
     SLIPS,
     WEIGHTS,
     slip,
     softmax_steps,
 )
+from helpers.checks.observe import Told
 
 BY_HAND, STEP = "By hand: two tokens kept, a third comes", "One step with a cache"
 WHOLE, PREFILL = "A whole model with a cache", "Prefill, then decode"
@@ -106,13 +108,13 @@ def three_vectors(x, W_q, W_k, W_v):
 
 
 def step_steps(x, W_q, W_k, W_v, cache, vectors=three_vectors, append=new_rows, seen=lambda M: M,
-               scale=lambda q, K, x: np.sqrt(len(q)), hide=lambda s: s, softmax=softmax_steps,
+               scale=lambda q, V, K, x: np.sqrt(len(q)), hide=lambda s: s, softmax=softmax_steps,
                mixed=lambda K, V: V, answer=lambda z, K, V, cache: (z, (K, V))):
     with np.errstate(all="ignore"):
         q, k, v = vectors(x, W_q, W_k, W_v)
         K, V = append(cache, k, v)
         keys, values = seen(np.asarray(K)), seen(np.asarray(V))
-        s = keys @ q / scale(q, keys, x)
+        s = keys @ q / scale(q, values, keys, x)
         return answer(softmax(hide(s)) @ mixed(keys, values), K, V, cache)
 
 
@@ -164,6 +166,14 @@ def at_the_front(cache, k, v):
     if cache is None:
         return k[None], v[None]
     return np.concatenate([k[None], cache[0]]), np.concatenate([v[None], cache[1]])
+
+
+def one_at_the_front(place):
+    """The new key (0) or value (1) above the old ones, the other below them."""
+    def append(cache, k, v):
+        below, above = new_rows(cache, k, v), at_the_front(cache, k, v)
+        return tuple((above if i == place else below)[i] for i in (0, 1))
+    return append
 
 
 def past_only(M):
@@ -233,6 +243,11 @@ KV_CACHE_STEP = Exercise(
                 "Everything said before that is forgotten without a word.", STEP),
         Mistake("at_the_front", dict(append=at_the_front), "the new row is put above the old ones",
                 "z is the same, but row t of the cache must belong to token t.", STEP),
+        *(Mistake(f"{name}_at_the_front", dict(append=one_at_the_front(place)),
+                  f"the new {name} is put above the old ones, and the new {other} below them",
+                  "Row t of K and row t of V must both belong to token t: what a key is found by brings the "
+                  "value in its own row.", STEP)
+          for place, name, other in ((0, "key", "value"), (1, "value", "key"))),
         Mistake("x_cached", dict(vectors=lambda x, W_q, W_k, W_v: (x @ W_q, x, x)),
                 "x itself is kept in place of its key and value",
                 "The queries are compared with keys: x W_k and x W_v are what is kept.", BY_HAND),
@@ -247,18 +262,21 @@ KV_CACHE_STEP = Exercise(
                 "newest token may read all, and needs no mask.", OFFSET),
         Mistake("only_itself", dict(hide=only(-1)), "the new token reads only itself",
                 "It may read all keys of the cache; that is what they are kept for.", STEP),
-        Mistake("scale_t", dict(scale=lambda q, K, x: np.sqrt(len(K))),
+        Mistake("scale_t", dict(scale=lambda q, V, K, x: np.sqrt(len(K))),
                 "the scores are divided by √(number of keys)",
                 "A score is a sum of d_k products, so d_k sets its spread; len(K) counts tokens, and grows.",
                 (ATTENTION, FAR)),
-        Mistake("no_scale", dict(scale=lambda q, K, x: 1), "the scores are not divided by √d_k",
+        Mistake("no_scale", dict(scale=lambda q, V, K, x: 1), "the scores are not divided by √d_k",
                 "Their spread grows with d_k, and softmax becomes a switch.", (ATTENTION, FAR)),
-        Mistake("d_not_sqrt", dict(scale=lambda q, K, x: len(q)),
+        Mistake("d_not_sqrt", dict(scale=lambda q, V, K, x: len(q)),
                 "the scores are divided by d_k, without the root",
                 "The spread grows like √d_k; divided by d_k the scores are too small and softmax too flat.",
                 (ATTENTION, FAR)),
-        Mistake("scale_d_model", dict(scale=lambda q, K, x: np.sqrt(len(x))),
+        Mistake("scale_d_model", dict(scale=lambda q, V, K, x: np.sqrt(len(x))),
                 "the scores are divided by √d_model in place of √d_k",
+                "A score is a sum of d_k products, so d_k sets its spread.", (ATTENTION, FAR)),
+        Mistake("scale_d_v", dict(scale=lambda q, V, K, x: np.sqrt(V.shape[-1])),
+                "the scores are divided by √d_v in place of √d_k",
                 "A score is a sum of d_k products, so d_k sets its spread.", (ATTENTION, FAR)),
         Mistake("keys_mixed", dict(mixed=lambda K, V: K), "the weights mix the keys, not the values",
                 "A key is for being found, a value for being passed on.", BY_HAND),
@@ -270,8 +288,7 @@ KV_CACHE_STEP = Exercise(
                 "Weights are shares: they must add up to 1.", (ATTENTION, WEIGHTS)),
         Mistake("no_max", dict(softmax=slip(SLIPS["no_max"])),
                 "softmax takes exp of large scores as they are",
-                "exp(1000) is more than a float can hold: it becomes inf, and inf / inf is nan.",
-                (ATTENTION, WEIGHTS)),
+                OVERFLOW, (ATTENTION, WEIGHTS)),
         Mistake("not_returned", dict(answer=lambda z, K, V, cache: z), "the cache is not returned",
                 "The next step needs it: return z and the tuple (K, V).", STEP),
         Mistake("three_things", dict(answer=lambda z, K, V, cache: (z, K, V)),
@@ -317,12 +334,84 @@ def generate_cases():
         case("one new token", 625, [2, 4, 1], 1),
         case("no new token", 62, [5, 0, 3], 0),
         case("two prompts in a row", 609, [0, 6, 1], 5, call=after_another),
+        Case("how much work it is", (MODELS[0][1], 6, small_model(drawer(MODELS[0][0]))), call=not_all_again,
+             edge=f"for a prompt of 4 tokens and 6 new ones it puts at least {again(4, 6)} tokens through "
+                  "each layer; with a cache each token goes through once, which makes 9."),
     ]
 
 
 def after_another(function, prompt_ids, n_new, model):
     function([3, 5], 3, model)
     return function(prompt_ids, n_new, model)
+
+
+def again(n_prompt, n_new):
+    """How many tokens go through a layer when the whole text does for each new word."""
+    return sum(range(n_prompt, n_prompt + n_new))
+
+
+class Counted(np.ndarray):
+    """A W_k (d, d_k), d > d_k, that counts the rows multiplied by it, as x @ W_k and as W_k.T @ x.
+
+    Made by `counted`. Products made in another way, or with a copy, are not counted.
+    """
+
+    rows = None  # [how many], the same list for W_k and W_k.T
+
+    def __array_finalize__(self, source):
+        if isinstance(source, Counted) and self.size == source.size and address(self) == address(source):
+            self.rows = source.rows
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if ufunc is np.matmul and len(inputs) == 2:
+            self.count(*inputs)
+        return getattr(ufunc, method)(*map(plain, inputs), **options)
+
+    def __array_function__(self, function, types, arguments, options):
+        if function is np.dot and len(arguments) == 2 and not options:
+            self.count(*arguments)
+            return np.dot(*map(plain, arguments))
+        return super().__array_function__(function, types, arguments, options)
+
+    @property
+    def mask(self):
+        """What `helpers.arrays.array` asks for before it makes a plain array of it: one row, if not more."""
+        if self.rows is not None:
+            self.rows[0] += 1
+        raise AttributeError("mask")
+
+    def count(self, left, after):
+        axis, other = (0, left) if self is after else (1, after)           # of the d numbers that are summed
+        if self.rows is not None and self.ndim == 2 and self.shape[axis] > self.shape[1 - axis]:
+            self.rows[0] += np.size(other) // self.shape[axis]
+
+
+def address(array):
+    return array.__array_interface__["data"][0]
+
+
+def plain(thing):
+    return np.asarray(thing) if isinstance(thing, Counted) else thing
+
+
+def counted(W):
+    W = np.array(W).view(Counted)
+    W.rows = [0]
+    return W
+
+
+def not_all_again(function, prompt_ids, n_new, model):
+    """The ids; `Told` in their place when the whole text goes through every layer again for each word."""
+    layers = [layer | {"W_k": counted(layer["W_k"])} for layer in model["layers"]]
+    try:
+        function(list(prompt_ids), n_new, {"E": model["E"].copy(), "P": model["P"].copy(),
+                                           "layers": list(map(dict, layers))})
+    except Exception:  # it cannot work with such arrays, so nothing is known
+        return function(prompt_ids, n_new, model)
+    rows = min(layer["W_k"].rows[0] for layer in layers)
+    if rows < again(len(prompt_ids), n_new):
+        return function(prompt_ids, n_new, model)
+    return Told(f"generate_with_cache puts {rows} tokens through each layer.")
 
 
 def from_the_start(P, begin, n, n_prompt):
@@ -340,6 +429,7 @@ def everything(n_q, n_k, begin):
 def generate_steps(prompt_ids, n_new, model, start=list, first=list, rounds=lambda n_new: n_new,
                    positions=from_the_start, embed=lambda E, ids: E[ids], placed=np.add,
                    keep=lambda old, new: new, own=lambda i: i, pieces=lambda todo: [todo],
+                   order=lambda layers: layers, fed=lambda x, first: x, prompt_read=lambda caches: caches,
                    scale=lambda Q, K, x: np.sqrt(Q.shape[1]), reads=up_to_itself,
                    residual=lambda x, update: x + update, last=lambda x: x[-1], choose=np.argmax,
                    feed=lambda ids, new: [new], finish=lambda ids, n_prompt, n_new: ids):
@@ -347,11 +437,11 @@ def generate_steps(prompt_ids, n_new, model, start=list, first=list, rounds=lamb
     caches = [None] * len(model["layers"])
     n_prompt, todo = len(ids), first(ids)
     begin = n_prompt - len(todo)
-    for _ in range(rounds(n_new)):
+    for word in range(rounds(n_new)):
         for part in pieces(todo):
-            x = placed(embed(E, part), positions(P, begin, len(part), n_prompt))
-            for i, layer in enumerate(model["layers"]):
-                Q, K, V = x @ layer["W_q"], x @ layer["W_k"], x @ layer["W_v"]
+            x = x0 = placed(embed(E, part), positions(P, begin, len(part), n_prompt))
+            for i, layer in enumerate(order(model["layers"])):
+                Q, K, V = (fed(x, x0) @ layer[name] for name in ("W_q", "W_k", "W_v"))
                 past = caches[own(i)]
                 if past is not None:
                     K, V = np.concatenate([past[0], K]), np.concatenate([past[1], V])
@@ -359,6 +449,8 @@ def generate_steps(prompt_ids, n_new, model, start=list, first=list, rounds=lamb
                 S = np.where(reads(len(Q), len(K), begin), Q @ K.T / scale(Q, K, x), -np.inf)
                 x = residual(x, softmax_steps(S) @ V @ layer["W_o"])
             begin += len(part)
+        if word == 0:
+            caches = prompt_read(caches)
         new = int(choose(last(x) @ E.T))
         todo = feed(ids, new)
         ids.append(new)
@@ -378,6 +470,10 @@ def frozen(P, begin, n, n_prompt):
     return P[min(begin, n_prompt):][:n]
 
 
+def stuck(P, begin, n, n_prompt):
+    return P[min(begin, n_prompt - 1):][:n]
+
+
 def none_later(P, begin, n, n_prompt):
     return P[:n] if begin == 0 else 0
 
@@ -395,6 +491,13 @@ def end_twice(places):
             return P[places(list(range(n_prompt)))]
         return P[begin + later:][:n]
     return positions
+
+
+def first_word_late(ids, n_prompt, n_new):
+    """No word is taken at the prompt's last token, and then there is none to go on with."""
+    if n_new > 1:
+        raise IndexError("list index out of range")
+    return ids[:n_prompt]
 
 
 def row_itself(E, ids):
@@ -444,9 +547,12 @@ def not_the_largest(expected, given, prompt_ids, n_new, model):
 
 def no_plain_ints(values):
     """A remark on ids that are NumPy's."""
-    what = ("an array" if any(isinstance(v, np.ndarray) for v in values) else "NumPy integers"
-            if any(isinstance(i, np.ndarray) for v in values if isinstance(v, list) for i in v) else "")
-    return what and f"it gives back {what}; the exercise asks for a list of plain ints, and int(…) makes one."
+    asked = "; the exercise asks for a list of plain ints, and "
+    if any(isinstance(v, np.ndarray) for v in values):
+        return f"it gives back an array{asked}.tolist() makes one."
+    if any(isinstance(i, np.ndarray) for v in values if isinstance(v, list) for i in v):
+        return f"it gives back NumPy integers{asked}int(…) makes a plain one of each."
+    return ""
 
 
 POSITION = "A token's position counts everything before it, cached or not: prompt and new tokens together."
@@ -475,6 +581,8 @@ GENERATE_WITH_CACHE = Exercise(
                 "new tokens once too often", POSITION, OFFSET),
         Mistake("position_frozen", dict(positions=frozen), "every new token gets the same position, the one "
                 "after the prompt", POSITION, OFFSET),
+        Mistake("position_stuck", dict(positions=stuck), "every new token gets the position of the prompt's "
+                "last token", POSITION, OFFSET),
         Mistake("no_positions_in_decode", dict(positions=none_later), "new tokens get no position",
                 POSITION, OFFSET),
         Mistake("no_positions", dict(positions=lambda P, begin, n, n_prompt: 0), "P is not used",
@@ -495,6 +603,10 @@ GENERATE_WITH_CACHE = Exercise(
                 "A later token then finds the prompt and itself, and nothing in between.", PREFILL),
         Mistake("nothing_kept", dict(keep=lambda old, new: None), "nothing is kept",
                 "Each new token then reads only itself.", PREFILL),
+        Mistake("emptied_after_prompt", dict(prompt_read=lambda caches: [None] * len(caches)),
+                "the caches are emptied after the prompt",
+                "New tokens then read only each other: they must find the keys and values of the prompt too.",
+                PREFILL),
         Mistake("one_cache_for_all", dict(own=lambda i: 0), "all layers share one cache",
                 "A layer must find its own keys, made with its own W_k: one cache a layer.", WHOLE),
         Mistake("one_cache_token_by_token", dict(own=lambda i: 0, pieces=lambda todo: [[i] for i in todo]),
@@ -528,6 +640,10 @@ GENERATE_WITH_CACHE = Exercise(
         Mistake("one_too_few", dict(rounds=lambda n_new: max(n_new - 1, 0)), "one new token is missing",
                 "The last token of the prompt predicts the first new one: n_new predictions in all.",
                 PREFILL),
+        Mistake("first_word_late", dict(finish=first_word_late),
+                "no word is taken at the last token of the prompt, so that there is no token to go on with",
+                "The last token of the prompt, at position len(prompt_ids) - 1, predicts the first new one.",
+                PREFILL),
         Mistake("one_too_many", dict(rounds=lambda n_new: n_new + 1), "there is one new token too many",
                 "The last token of the prompt predicts the first new one: n_new predictions in all.",
                 PREFILL),
@@ -545,6 +661,17 @@ GENERATE_WITH_CACHE = Exercise(
                 "An id picks a row, and there is no row 2.0: indexing with floats is an error.", WHOLE),
         Mistake("argmin", dict(choose=np.argmin), "the id with the smallest score is taken",
                 "np.argsort puts the smallest first; the likeliest word has the largest score.", WHOLE),
+        Mistake("layers_reversed", dict(order=lambda layers: layers[::-1]),
+                "the layers are gone through in reverse order",
+                "Each layer works on what the one before it has made: model[\"layers\"] lists them from the "
+                "first to the last.", WHOLE),
+        Mistake("first_x_for_all", dict(fed=lambda x, first: first),
+                "every layer reads the first x, E[i] + P[p], not what the layer before it has made",
+                "x = x + z W_o is what the next layer works on: queries, keys and values come from that.",
+                WHOLE),
+        Mistake("last_layer_only", dict(order=lambda layers: layers[-1:]), "only the last layer counts",
+                "x = x + z W_o in each layer, and that x goes into the next one; where each starts from the "
+                "first x again, what the others have added is lost.", WHOLE),
         Mistake("no_residual", dict(residual=lambda x, update: update), "a layer's update replaces x",
                 "x = x + z W_o: the word itself must go on to the next layer.", WHOLE),
         Mistake("no_scale", dict(scale=lambda Q, K, x: 1), "the scores are not divided by √d_k",
@@ -585,7 +712,8 @@ def byte_steps(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=
                layers=lambda n_layers: n_layers, heads=lambda n_heads, n_kv_heads: n_kv_heads,
                width=lambda d_head, n_heads: d_head, tokens=lambda n_tokens: n_tokens,
                size=lambda bytes_per_value: bytes_per_value, texts=lambda batch: batch, unit=1,
-               number=lambda numbers: int):
+               cut=False, number=lambda numbers: int):
+    """`unit` : what the answer is divided by, `cut` : without the decimals, by //."""
     given = n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value, batch
     as_number = number(given)
     n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value, batch = map(int, given)
@@ -594,7 +722,7 @@ def byte_steps(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value=
         for factor in (layers(n_layers), heads(n_heads, n_kv_heads), width(d_head, n_heads),
                        tokens(n_tokens), size(bytes_per_value), texts(batch)):
             total = total * as_number(factor)
-        return total if unit == 1 else total / unit
+        return total if unit == 1 else total // unit if cut else total / unit
 
 
 def int32_always(numbers):
@@ -669,12 +797,12 @@ CACHE_BYTES = Exercise(
                 "the number of tokens is squared",
                 "The scores are n · n numbers, and they are not kept; keys and values are a row a token.",
                 "Work, counted"),
-        Mistake("gib", dict(unit=1024**3), "the answer is in GiB, divided by 1024³",
-                "The exercise asks for bytes; divide when you print.", BYTES),
-        Mistake("gb", dict(unit=10**9), "the answer is in GB, divided by 10⁹",
-                "The exercise asks for bytes; divide when you print.", BYTES),
-        Mistake("mib", dict(unit=1024**2), "the answer is in MiB, divided by 1024²",
-                "The exercise asks for bytes; divide when you print.", BYTES),
+        *(Mistake(f"{name.lower()}{how}", dict(unit=unit, cut=bool(how)),
+                  f"the answer is in {name}, divided by {text}",
+                  "The exercise asks for bytes; divide when you print.", BYTES)
+          for how in ("", "_cut")
+          for name, unit, text in (("GiB", 1024**3, "1024³"), ("GB", 10**9, "10⁹"), ("MiB", 1024**2, "1024²"),
+                                   ("KiB", 1024, "1024"))),
         *number_types(BYTES),
     ))
 

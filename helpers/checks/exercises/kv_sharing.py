@@ -332,13 +332,26 @@ def latent_steps(X, W_q, W_down, W_up_k, W_up_v, n_heads, latent=lambda C: C, sp
         return answer(Z, C, X, W_up_k, W_up_v, n_heads)
 
 
+def lists_returned(values):
+    """A remark on Z or C as a list of lists."""
+    pairs = [v for v in values if isinstance(v, list) and len(v) == 2]
+    names = [name for i, name in enumerate(("Z", "C")) if any(isinstance(v[i], list) for v in pairs)]
+    what = f"{' and '.join(names)} as {'lists' if len(names) > 1 else 'a list'}"
+    return names and f"it gives back {what}; the functions that come after it expect NumPy arrays."
+
+
+def width_of_all_heads(X, Q, C, W_up_v):
+    return np.sqrt(Q.shape[0] * Q.shape[-1])
+
+
 NOTHING_ELSE = "This exercise asks for the plain product, C = X W_down."
 LATENT_ATTENTION = Exercise(
     "7.2", "latent_attention", "07", right.latent_attention,
     arguments={"X": ("n", "d"), "W_q": ("d", "h·d_k"), "W_down": ("d", "r"), "W_up_k": ("r", "h·d_k"),
                "W_up_v": ("r", "h·d_v"), "n_heads": ()},
     returns={"Z": ("n", "h·d_v"), "C": ("n", "r")},
-    cases=latent_cases, steps=latent_steps, does_it_all=(right.attend_restored, right.attend_absorbed),
+    cases=latent_cases, steps=latent_steps, remark=lists_returned,
+    does_it_all=(right.attend_restored, right.attend_absorbed),
     passed="One narrow row a token is all a cache would keep, and every head still has keys of its own.",
     mistakes=(
         Mistake("scale_d_over_h", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(X.shape[1] / len(Q))),
@@ -349,7 +362,7 @@ LATENT_ATTENTION = Exercise(
                 "the scores are divided by √r, the width of the latent",
                 "Folded or not, these are the same scores, q · k with d_k products: the scale stays √d_k.",
                 FOLDED),
-        Mistake("scale_all_heads", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(Q.shape[0] * Q.shape[-1])),
+        Mistake("scale_all_heads", dict(scale=width_of_all_heads),
                 "the scores are divided by √(h·d_k), the width of all heads together",
                 f"{SPREAD} Read d_k after the split, or divide by n_heads.", (ATTENTION, FAR)),
         Mistake("scale_d", dict(scale=lambda X, Q, C, W_up_v: np.sqrt(X.shape[1])),
@@ -392,11 +405,16 @@ LATENT_ATTENTION = Exercise(
                 "head i takes every h-th column", "A head owns neighbouring columns.", (HEADS, SPLIT)),
         Mistake("one_wide_head", dict(attend=one_wide_head), "all columns are used as one head",
                 "Each of the heads has scores and a pattern of its own.", LATENT),
+        Mistake("no_heads", dict(attend=one_wide_head, scale=width_of_all_heads),
+                "everything is done with one head of all columns, as if n_heads were 1",
+                "Each of the heads has scores and a pattern of its own, from its own columns.", LATENT),
         Mistake("latent_nonlinear", dict(latent=lambda C: np.maximum(C, 0)),
                 "negative numbers of the latent are set to 0 (a ReLU)",
                 f"{NOTHING_ELSE} With anything but a product in between, nothing could be folded.", LATENT),
         Mistake("latent_normalised", dict(latent=rms), "the latent rows are normalised (RMSNorm)",
                 f"DeepSeek's models do that. {NOTHING_ELSE}", LATENT),
+        Mistake("latent_unit", dict(latent=lambda C: C / np.linalg.norm(C, axis=-1, keepdims=True)),
+                "the latent rows are divided by their lengths", NOTHING_ELSE, LATENT),
         Mistake("latent_layer_norm", dict(latent=layer_normed), "the latent rows are normalised (LayerNorm)",
                 NOTHING_ELSE, LATENT),
         Mistake("q_k_swapped", dict(attend=queries_and_keys_swapped),

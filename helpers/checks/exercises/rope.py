@@ -318,13 +318,13 @@ def both(turn):
 def rope_attention_steps(Q, K, V, positions, q=turned, k=turned, v=as_it_is,
                          product=lambda q, k: q @ k.T, scale=lambda Q, V: np.sqrt(Q.shape[1]),
                          hide=lambda S: S, softmax=softmax_steps, after=lambda Q: 1,
-                         mixed=lambda K, V, turned_k: V,
+                         mixed=lambda K, V, turned_k: V, mix=lambda A, V: A @ V,
                          finish=lambda Z, positions: Z):
     with np.errstate(all="ignore"):
         k_turned = k(K, positions)
         S = product(q(Q, positions), k_turned) / scale(Q, V)
         values = mixed(K, v(V, positions), k_turned)
-        return finish(softmax(hide(S)) / after(Q) @ values, positions)
+        return finish(mix(softmax(hide(S)) / after(Q), values), positions)
 
 
 SAME = "Both must turn alike, each by its own position: then only the difference of positions is left."
@@ -364,11 +364,13 @@ ROPE_ATTENTION = Exercise(
               ("same_angle", "all pairs turn by the same angle", SLOWER),
               ("double_2i", "the exponent is twice as large as it should be",
                "np.arange(0, d, 2) is 2i already; times 2 again it is 4i."),
-              ("pos_ignored", "positions are counted from 0, whatever was given",
-               "Rows that stand far apart must be turned far apart."),
               ("in_place_overwrite", "the second column of a pair is computed from the first one's new value",
                "Keep the old values of both until both new ones are made."),
               ("added", "sines and cosines are added", "A turn keeps the length of each pair."))),
+        Mistake("rope_pos_ignored", both(with_mistake("pos_ignored")),
+                "queries and keys are both turned by positions counted from 0, whatever `positions` says",
+                "Rows that stand far apart must be turned far apart: it is `positions` that says how far.",
+                DISTANCE),
         Mistake("turned_twice", both(lambda M, positions: turned(turned(M, positions), positions)),
                 "queries and keys are turned twice",
                 "Turned twice they stand at twice their positions: every distance counts double.", TURNED),
@@ -409,6 +411,9 @@ ROPE_ATTENTION = Exercise(
         Mistake("keys_mixed", dict(mixed=lambda K, V, turned_k: K),
                 "the weights mix the keys, not the values",
                 "A key is for being found, a value for being passed on.", (ATTENTION, "One head, whole")),
+        Mistake("weights_returned", dict(mix=lambda A, V: A),
+                "the weights are returned in place of the mixed values",
+                "The last step is still missing: A @ V.", (ATTENTION, "One head, whole")),
         Mistake("turned_keys_mixed", dict(mixed=lambda K, V, turned_k: turned_k),
                 "the weights mix the turned keys, not the values",
                 "A key is for being found, a value for being passed on.", (ATTENTION, "One head, whole")),

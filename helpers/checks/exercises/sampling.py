@@ -12,7 +12,7 @@ import numpy as np
 
 from helpers import sampling as right
 from helpers.checks.exercise import Case, Exercise, Mistake
-from helpers.checks.exercises.softmax_and_masks import WEIGHTS
+from helpers.checks.exercises.softmax_and_masks import OVERFLOW, WEIGHTS
 from helpers.checks.observe import Told
 
 LAST_ROW, TEMPERATURE, TOP_K, TOP_P = "From the last row to logits", "Temperature", "Top-k", "Top-p"
@@ -162,6 +162,12 @@ def only_p_rescaled(p, top_k, top_p, few, nucleus, rescale):
     return k_then_p(p, None, top_p, few, nucleus, rescaled)
 
 
+def k_never_rescaled(p, top_k, top_p, few, nucleus, rescale):
+    """As it comes out of top_k it goes into top_p, and only what is left then is divided."""
+    p = k_then_p(p, top_k, None, few, nucleus, not_rescaled)
+    return k_then_p(p, None, top_p, few, nucleus, rescaled)
+
+
 def exp_shares(z):
     e = np.exp(z - z.max())
     return e / e.sum()
@@ -174,7 +180,7 @@ def certain(z):
 def sample_steps(logits, rng, temperature=1.0, top_k=None, top_p=None, row=lambda L: L[-1],
                  at_zero=certain, heat=lambda z, T: z / T, early=lambda z, k: z, shares=exp_shares,
                  cuts=k_then_p, few=best_k, nucleus=up_to_crossing, rescale=rescaled, late=lambda p, T: p,
-                 pick=lambda p: p, wrap=lambda p, V: p, answer=lambda p, T: p):
+                 pick=lambda p: p, places=lambda p, *settings: p, wrap=lambda p, V: p, answer=lambda p, T: p):
     """The probability of each id; `early` is what top_k does to the logits."""
     with np.errstate(all="ignore"):
         z = row(np.asarray(logits, dtype=float))
@@ -183,7 +189,7 @@ def sample_steps(logits, rng, temperature=1.0, top_k=None, top_p=None, row=lambd
         else:
             p = shares(early(heat(z, temperature) if temperature or not at_zero else z, top_k))
             p = late(cuts(p, top_k, top_p, few, nucleus, rescale), temperature)
-        p = wrap(pick(p), np.shape(logits)[1])
+        p = wrap(places(pick(p), temperature, top_k, top_p), np.shape(logits)[1])
         if not isinstance(p, Told) and not abs(p.sum() - 1) < 1e-8:
             raise ValueError("probabilities do not sum to 1")
         return p if isinstance(p, Told) else answer(p, temperature)
@@ -241,6 +247,23 @@ def empty_nucleus(p, top_p):
 def not_crossing(p, top_p):
     order = likeliest_first(p)
     return cut(p, order[1:][np.cumsum(p[order])[1:] > top_p + 1e-12])
+
+
+def down_to(k):
+    """One fewer than top_k stay: k(top_k)."""
+    return lambda p, top_k: best_k(p, k(top_k))
+
+
+def ends_with(error, text):
+    """What an answer does at temperature 0 that divides by it."""
+    def at_zero(z):
+        raise error(text)
+    return at_zero
+
+
+def in_sorted_order(when):
+    """Shares of places in the sorted list, where when(T, top_k, top_p) says so."""
+    return lambda p, *settings: np.sort(p)[::-1] if when(*settings) else p
 
 
 def not_rescaled(p):
@@ -313,10 +336,16 @@ SAMPLE_NEXT = Exercise(
         Mistake("uniform_among_kept", dict(pick=lambda p: (p > 0) / (p > 0).sum()),
                 "all ids that were kept are drawn equally often",
                 "A cut says what may come; how often is still a matter of the probabilities.", SEED),
-        Mistake("place_not_id", dict(pick=lambda p: np.sort(p)[::-1]),
-                "the place in the sorted list is returned, not the id that stands there",
-                "After sorting, place 0 is the likeliest id: draw from the ids, or look up which id stands "
-                "at the place that was drawn.", SEED),
+        *(Mistake(f"place_not_id{where}", dict(places=in_sorted_order(when)),
+                  "the place in the sorted list is returned, not the id that stands there",
+                  "After sorting, place 0 is the likeliest id: draw from the ids, or look up which id stands "
+                  "at the place that was drawn.", SEED)
+          for where, when in (
+              ("", lambda T, k, top_p: T),                  # at 0 the answer is made in another way
+              ("_at_zero_too", lambda T, k, top_p: True),
+              ("_where_cut", lambda T, k, top_p: T and (k or top_p)),
+              ("_after_top_k", lambda T, k, top_p: T and k),
+              ("_after_top_p", lambda T, k, top_p: T and top_p))),
         Mistake("temp_ignored", dict(heat=lambda z, T: z),
                 "the temperature changes nothing: it is left out, or divides the probabilities",
                 "The logits are divided by it, before softmax. Probabilities divided by it, and then by "
@@ -333,9 +362,14 @@ SAMPLE_NEXT = Exercise(
         Mistake("temp_last", dict(heat=lambda z, T: z, late=lambda p, T: rescaled(p ** (1 / T))),
                 "the temperature comes after the cuts",
                 "First the temperature: top_p counts the probabilities that it leaves.", ORDER),
-        Mistake("t0_nan", dict(at_zero=None), "the logits are divided by a temperature of 0",
-                "0 / 0 is nan. Temperature 0 is a case of its own: the id with the largest logit.",
-                TEMPERATURE),
+        *(Mistake(name, dict(at_zero=at_zero), "the logits are divided by a temperature of 0",
+                  f"{why} Temperature 0 is a case of its own: the id with the largest logit.", TEMPERATURE)
+          for name, at_zero, why in (
+              ("t0_nan", None, "0 / 0 is nan."),
+              ("t0_inf", ends_with(ValueError, "z must hold finite numbers or -inf, got inf at [0]"),
+               "With NumPy a number divided by 0 is inf, which softmax cannot use."),
+              ("t0_division", ends_with(ZeroDivisionError, "float division by zero"),
+               "Plain Python cannot divide by 0."))),
         Mistake("t0_as_t1", dict(at_zero=None, heat=lambda z, T: z / T if T else z),
                 "temperature 0 is taken for “no temperature”",
                 "Temperature 0 is the coldest of all: the id with the largest logit, always. In Python 0 "
@@ -356,8 +390,7 @@ SAMPLE_NEXT = Exercise(
                 LAST_ROW),
         Mistake("no_max", dict(shares=lambda z: np.exp(z) / np.exp(z).sum()),
                 "softmax takes exp of large logits as they are",
-                "exp(1000) is more than a float can hold: it becomes inf, and inf / inf is nan.",
-                (ATTENTION, WEIGHTS)),
+                OVERFLOW, (ATTENTION, WEIGHTS)),
         Mistake("all_rows", dict(answer=not_one_row),
                 "softmax is taken of all rows, and no row is picked of what comes out",
                 "Each row predicts the token after its own; the newest prediction is in the last row.",
@@ -383,6 +416,10 @@ SAMPLE_NEXT = Exercise(
         Mistake("ties_all_dropped", dict(few=above_threshold),
                 "the k-th likeliest id is dropped as well, so that k - 1 stay",
                 "The k-th belongs to the k: where a threshold decides, what equals it stays.", TOP_K),
+        *(Mistake(name, dict(few=down_to(k)), "one id fewer than top_k is kept, so that k - 1 stay",
+                  "A slice [:k] holds k entries: places 0 to k - 1.", TOP_K)
+          for name, k in (("topk_one_fewer", lambda k: max(1, k - 1)),
+                          ("topk_none_of_one", lambda k: k - 1))),
         Mistake("topk_one_extra", dict(few=lambda p, k: best_k(p, k + 1)), "one id more than top_k is kept",
                 "A slice [:k] holds k entries; places count from 0.", TOP_K),
         Mistake("topp_ignored", dict(nucleus=lambda p, top_p: p), "top_p changes nothing",
@@ -423,7 +460,8 @@ SAMPLE_NEXT = Exercise(
           for which, cuts, where, read in (
               ("", {}, "", TOP_K),
               ("_after_top_p", dict(cuts=only_k_rescaled), " (after top_p)", TOP_P),
-              ("_after_top_k", dict(cuts=only_p_rescaled), " (after top_k)", TOP_K))
+              ("_after_top_k", dict(cuts=only_p_rescaled), " (after top_k)", TOP_K),
+              ("_before_top_p", dict(cuts=k_never_rescaled), " (after top_k)", TOP_K))
           for name, steps, what, why in (
               ("not_renormalised", {}, "what is kept is not divided by its sum",
                "After a cut the rest adds up to less than 1, and rng.choice wants probabilities that add up "
