@@ -155,7 +155,7 @@ def to_top_p(ids, p, top_p):
 
 
 @wrong("sample_next", "not_renormalised_before_top_p",
-       says=("Probabilities do not sum to 1", "what is kept is not divided by its sum"))
+       says=("robabilities do not sum to 1", "what is kept is not divided by its sum"))
 def sample_softmax_before_the_cut(logits, rng, temperature=1.0, top_k=None, top_p=None):
     if temperature == 0:
         return int(np.argmax(logits[-1]))
