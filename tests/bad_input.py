@@ -47,10 +47,14 @@ def array(*shape, stacked=False, hides=False, integers=False, called=None, right
     return Kind(right, wrong, maybe, called)
 
 
+# Exact arithmetic takes these; who makes room for so many must refuse them, and before the work begins.
+VERY_LARGE = {"of thirteen digits": 2**40, "of hundreds of digits": 10**400}
+
+
 def count(value, least=0, most=None, called=None):
     wrong = {"None": None, "text": "3", "a half": 2.5, "a float": float(value), "True": True, "NaN": np.nan,
              "inf": np.inf, "a list": [value], "too small": least - 1}
-    return Kind(value, wrong | ({} if most is None else {"too large": most + 1}), called=called)
+    return Kind(value, wrong | ({} if most is None else {"too large": most + 1}), VERY_LARGE, called)
 
 
 def optional(kind):

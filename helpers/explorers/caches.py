@@ -2,7 +2,7 @@
 
 import ipywidgets as widgets
 
-from helpers.arrays import count
+from helpers import arrays as given
 from helpers.explorers.base import Explorer, Reading, choice, slider, stepper
 from helpers.figures import cache_sizes, cache_step
 from helpers.figures.style import SHOWN
@@ -19,7 +19,7 @@ class Cache(Reading):
     """A generation, step by step or played, with the cache and without it."""
 
     def __init__(self, text, n_new, step):
-        n_new = count("n_new", n_new, least=1)
+        n_new = given.size("n_new", n_new, least=1)
         self.n_new = choice("words to write", sorted({*LENGTHS, n_new}), n_new)
         super().__init__(text)
         self.step = slider("step", n_new, step, "how many steps are done; each writes a word")
@@ -86,7 +86,7 @@ class CacheCalculator(Explorer):
 
     def __init__(self, model, n_tokens, batch, bytes_per_value, n_kv_heads):
         super().__init__()
-        n_tokens, batch = count("n_tokens", n_tokens, least=1), count("batch", batch, least=1)
+        n_tokens, batch = given.size("n_tokens", n_tokens, least=1), given.size("batch", batch, least=1)
         self.model = choice("model", PUBLISHED, model)
         tokens = sorted({*TOKENS, n_tokens})
         self.n_tokens = choice("tokens", tokens, n_tokens, [thousands(n) for n in tokens])

@@ -1,6 +1,6 @@
 """What the length of a text costs: `ContextCost`."""
 
-from helpers.arrays import count, flag
+from helpers.arrays import flag, size
 from helpers.cost import activation_bytes, crossover, layer_flops
 from helpers.explorers.base import Explorer, choice, pick, slider, written_out
 from helpers.figures.words import number, thousands
@@ -23,7 +23,7 @@ class ContextCost(Explorer):
     def __init__(self, model, n, d_model, layers, n_heads, mlp, causal):
         super().__init__()
         own = {"d_model": d_model, "layers": layers, "n_heads": n_heads}
-        own = {name: count(name, size, least=1) for name, size in own.items() if size is not None}
+        own = {name: size(name, value, least=1) for name, value in own.items() if value is not None}
         self.model = choice("model", [*MODELS, OWN], model)
         m = MODELS.get(model) or MODELS["GPT-3"]
         if own:
@@ -31,7 +31,7 @@ class ContextCost(Explorer):
         d_model = own.get("d_model", m.n_heads * m.d_head)
         n_heads = own.get("n_heads", self.usual_heads(d_model) if "d_model" in own else m.n_heads)
         widths = {*WIDTHS, *(m.n_heads * m.d_head for m in MODELS.values())}
-        self.n = pick("n", LENGTHS, count("n", n, least=1), "tokens in the text")
+        self.n = pick("n", LENGTHS, size("n", n, least=1), "tokens in the text")
         self.d_model = pick("d_model", widths, d_model, "numbers for a token")
         self.n_heads = pick("heads", self.heads_of(d_model, n_heads), n_heads, "heads in a layer")
         self.layers = slider("layers", max(128, own.get("layers", 1)), own.get("layers", m.n_layers),
@@ -78,7 +78,7 @@ class ContextCost(Explorer):
         sizes = dict(n_kv_heads=kept, d_ff=d_ff, gated=bool(m and m.gated), causal=causal)
         lengths = [length for _, length in self.n.options]
         flops = [layer_flops(at, d_model, h, **sizes) for at in lengths]
-        curves = {name: [sum(part[of] for of in parts) for part in flops] for name, parts in
+        curves = {name: [float(sum(part[of] for of in parts)) for part in flops] for name, parts in
                   ((f"projections{' and MLP' if mlp else ''}: grow with n", PARTS[:2]),
                    ("scores and weighted sum: grow with n²", PARTS[2:]))}
         overtakes = crossover(d_model, h, **sizes)

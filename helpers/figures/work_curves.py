@@ -96,7 +96,7 @@ def draw_bars(sheet, x, top, head, values, written, share=False):
 def flops_text(x):
     """A count of FLOPs as digits times a power of ten."""
     if x < 1e6:
-        return thousands(x)
+        return thousands(round(x))
     power = math.floor(math.log10(x))
     digits = number(x / 10**power, 2)
     if digits == "10.00":

@@ -337,7 +337,7 @@ class SmolLM2:
         temperature, top_k, top_p, rng : as for `sample_next`; the default is greedy.  cache : keep keys and
         values; without, every step reads the whole text again.  stop : end at the mark <|im_end|>.
         """
-        ids, n_new, without = self.ids(text), given.count("n_new", n_new), pairs(without)
+        ids, n_new, without = self.ids(text), given.size("n_new", n_new), pairs(without)
         cache, stop = given.flag("cache", cache), given.flag("stop", stop)
         self._fits(len(ids), n_new)
         self._switched(without)                             # what makes no sense is said now, not later
@@ -470,7 +470,7 @@ class Chat:
         if self._answering:
             self._answering.close()                         # an answer nobody heard out ends here
         new = list(self.model.tokenizer.encode(chat_text("user", text) + "<|im_start|>assistant\n"))
-        needed = len(self.ids) + len(new) + given.count("n_new", n_new)
+        needed = len(self.ids) + len(new) + given.size("n_new", n_new)
         if needed > self.n_max:
             raise ValueError(f"this conversation holds {self.n_max} tokens; with the answer it would be "
                              f"{needed}: begin a new one, or one with a larger n_max")

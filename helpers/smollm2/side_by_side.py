@@ -20,7 +20,7 @@ def write_side_by_side(model, text, draws, n_new=100):
     draws : dicts of temperature, top_k, top_p and rng, what `generate_ids` takes; an rng for each.
     Returns a list of strings.  Raises TypeError or ValueError for what `generate_ids` refuses.
     """
-    ids, n_new, c = known(model).ids(text), given.count("n_new", n_new), model.config
+    ids, n_new, c = known(model).ids(text), given.size("n_new", n_new), model.config
     draws = given.listed("draws", draws, "dicts, such as {'temperature': 0.8}")
     for draw in draws:
         if not isinstance(draw, dict) or not set(draw) <= set(SETTINGS):

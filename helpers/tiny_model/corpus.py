@@ -207,7 +207,7 @@ class Grammar:
         own = -(self.probability * log).sum(axis=1)                   # (S,) entropy of the next word
         share = np.zeros(len(own))                                    # (S,) how likely each state is by now
         share[0] = 1.0
-        result = np.zeros(given.count("n", n, least=1))
+        result = np.zeros(given.size("n", n, least=1))
         for t in range(1, n):
             result[t] = share @ own
             moved = share[:, None] * self.probability                 # (S, k)

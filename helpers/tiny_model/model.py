@@ -156,7 +156,7 @@ class TinyModel:
         Raises TypeError for anything but words, ValueError for a word the model does not know (the message
         names the nearest) or too long a text.
         """
-        n_before = given.count("n_before", n_before)
+        n_before = given.size("n_before", n_before)
         if not isinstance(text, (str, list, tuple)):
             raise TypeError(f"text must be a string or a list of strings, got {given.came(text)}")
         words = text.split() if isinstance(text, str) else list(text)
@@ -250,7 +250,7 @@ class TinyModel:
         if rng is None and (temperature, top_k, top_p) != (1.0, None, None):
             raise ValueError("temperature, top_k and top_p are for drawing words, which needs a generator: "
                              "rng=np.random.default_rng(0); without it the likeliest word is written")
-        words, n_new, cache = self.tokens(text), given.count("n_new", n_new), given.flag("cache", cache)
+        words, n_new, cache = self.tokens(text), given.size("n_new", n_new), given.flag("cache", cache)
         chunk = len(words) if chunk is None else given.count("chunk", chunk, least=1)
         if len(words) + n_new > self.n_max:
             raise ValueError(f"the tiny model reads at most {self.n_max} tokens, got {len(words)} + {n_new}")

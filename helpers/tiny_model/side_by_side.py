@@ -6,7 +6,7 @@ A step reads the newest word of every story at once, one product for all of them
 
 import numpy as np
 
-from helpers.arrays import came, count, generator
+from helpers.arrays import came, count, generator, size
 from helpers.attention import scaled_scores, softmax
 from helpers.kv_cache import KVCache
 from helpers.multi_head import layer_norm
@@ -24,7 +24,7 @@ def write_stories(model, m, n_new, rng=None, temperature=1.0, top_k=None, top_p=
     """
     if not isinstance(model, TinyModel):
         raise TypeError(f"model must be a TinyModel, got {came(model)}")
-    m, n_new = count("m", m), count("n_new", n_new, most=model.n_max - 1)
+    m, n_new = size("m", m), count("n_new", n_new, most=model.n_max - 1)
     next_probabilities(np.zeros((1, 1)), temperature, top_k, top_p)         # refuses what cannot be
     rng = None if rng is None else generator("rng", rng)
     h, bos = model.n_heads, model.word_to_id["<bos>"]

@@ -43,7 +43,8 @@ def initial_weights(rng, n_max=N_MAX, d_model=D_MODEL, n_layers=N_LAYERS, n_head
     """Random weights, sized to keep every row near unit variance.  Returns a dict of float64 arrays."""
     rng = given.generator("rng", rng)
     sizes = {"n_max": n_max, "d_model": d_model, "n_layers": n_layers, "n_heads": n_heads, "d_k": d_k}
-    n_max, d_model, n_layers, n_heads, d_k = (given.count(name, n, least=1) for name, n in sizes.items())
+    n_max, d_model, n_layers, n_heads, d_k = (given.size(name, n, least=1) for name, n in sizes.items())
+    given.size("n_layers · d_model · n_heads · d_k", n_layers * d_model * n_heads * d_k)
     V = len(VOCAB)
     w = {"E": rng.normal(0, 0.1, (V, d_model)), "P": 0.3 * sinusoidal_positions(n_max, d_model, 1000.0),
          "gamma": np.ones(d_model), "beta": np.zeros(d_model), "W_t": rng.normal(0, 0.02, (d_model, V))}
@@ -116,7 +117,7 @@ def how_long(steps, batch, show):
     """The numbers of steps and of stories in each; TypeError or ValueError, for a bad `show` too."""
     if show is not None and not callable(show):
         raise TypeError(f"show must be a function of a line, or None, got {given.came(show)}")
-    return given.count("steps", steps, least=1), given.count("batch", batch, least=1)
+    return given.size("steps", steps, least=1), given.size("batch", batch, least=1)
 
 
 def descend(row, w, slope, rng, steps, batch, peak=PEAK_RATE, show=print):
