@@ -8,9 +8,11 @@ import platform
 import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from bench.measure import Row
 
+COURSE = Path(__file__).parents[1] / "course.py"
 GROUPS = ["attention", "decode", "language_model", "imports", "notebooks", "repaint"]
 LINE = "{:<38} {:>9}   {:<30} {:>9}   {:>6}   {}"
 
@@ -54,7 +56,7 @@ def variables():
 
 def show(name, quick):
     """Measure a group in a process of its own, print its rows as they come; whether it came to its end."""
-    command = [sys.executable, "-m", "bench", "--measure", name] + ["--quick"] * quick
+    command = [sys.executable, str(COURSE), "--run", "bench", "--measure", name] + ["--quick"] * quick
     if sys.stdout.isatty():
         print(f"... {name}", end="\r", flush=True)
     with subprocess.Popen(command, env=variables(), stdout=subprocess.PIPE, encoding="utf-8") as child:

@@ -192,6 +192,14 @@ def test_the_command_prints_its_table():
     assert len(lines) == 3 and all("cache" in line for line in lines)
 
 
+def test_who_reads_the_first_lines_only_sees_no_traceback():
+    command = [sys.executable, str(ROOT / "course.py"), "bench", "--only", "decode", "--quick"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        child.stdout.readline()
+        child.stdout.close()                                # as head does
+        assert child.stderr.read() == b""
+
+
 def test_a_group_that_fails_is_named_and_the_others_go_on(monkeypatch, capfd):
     monkeypatch.setattr(command, "GROUPS", ["unheard-of", "decode"])
     monkeypatch.chdir(ROOT)

@@ -258,7 +258,9 @@ def test_the_example_of_a_verdict():
 
 
 def test_a_verdict_is_the_same_every_time():
-    for exercise, function, *_ in wrong_answers.ANSWERS[::5]:
+    steady = [(exercise, function) for exercise, function, named, _ in wrong_answers.ANSWERS
+              if "other_generator" not in named]                # those draw anew each time
+    for exercise, function in steady[::5]:
         first, second = report_on(exercise, function), checked(exercise, function)
         assert first.message == second.message and first._repr_html_() == second._repr_html_()
         assert not re.search(r"0x[0-9a-f]{4}|/tmp/|\.py\b|seconds? [0-9]", first.message)
