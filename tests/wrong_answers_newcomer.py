@@ -284,3 +284,16 @@ def basis_split_in_thirds(W_q, W_k, W_v, r):
     W = np.hstack([W_q, W_k, W_v])
     B = np.linalg.svd(W)[0][:, :r]
     return B, *np.split(B.T @ W, 3, axis=1)
+
+
+@wrong("latent_attention", says=("are too far apart", "C is twice what it should be."))
+def latent_from_a_doubled_row(X, W_q, W_down, W_up_k, W_up_v, n_heads):
+    """Each part of the answer is wrong in its own way, and that of C explains both."""
+    C = 2 * X @ W_down
+    Q, K, V = (split_heads(M, n_heads) for M in (X @ W_q, C @ W_up_k, C @ W_up_v))
+    return merge_heads(right_softmax(Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])) @ V), C
+
+
+@wrong("project_qkv", says=("Q is right.", "K is twice what it should be.", "V holds tanh"))
+def projections_each_with_a_slip(X, W_q, W_k, W_v):
+    return X @ W_q, 2 * X @ W_k, np.tanh(X @ W_v)

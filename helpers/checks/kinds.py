@@ -36,28 +36,12 @@ def recognise(exercise, tried):
         )
     if 2 * sum(t.fault.kind == "error" for t in wrong) > len(wrong):  # what is left says too little
         return "", ""
-    pairs = same_part(exercise, [t for t in tried if not t.case.raises and not t.case.draws])
-    if pairs is None:
+    together = wrong_parts(exercise, tried)[:1]
+    if not together:
         return "", ""
-    name, pairs = pairs
-    for recogniser in (
-        nothing,
-        order_of_axes,
-        extra_axes,
-        another_shape,
-        factor,
-        sign_or_shift,
-        moved,
-        cut,
-        function_of,
-        sharper,
-        row_by_row,
-    ):
-        found = recogniser(exercise, pairs)
-        if found:
-            what, why = found
-            it = name or "the answer"
-            return what.format(it=it, It=it[0].upper() + it[1:] if " " in it else it), why
+    what, why = explained(exercise, *together[0])
+    if what:
+        return what, why
     if all(t.fault.kind == "value" and of_32_bits(t) for t in wrong):
         return (
             "With NumPy's 32-bit integers it is wrong: somewhere they are multiplied as they come.",
@@ -82,7 +66,7 @@ def says_nothing(exercise, tried):
     if len(rows) < 2 or sum(t.fault is not None for t, _ in rows) < 2:
         return None
     given = [a for _, have in rows for a in have]
-    every = "the answer" if len(exercise.parts) == 1 else "every part of the answer"
+    every = "the answer" if len(exercise.parts) == 1 else EVERY_PART
     for test, text, why in EVERYWHERE:
         if all(test(a) for a in given):
             if text == "0" and all(a.dtype == bool for a in given):
@@ -100,6 +84,7 @@ def says_nothing(exercise, tried):
     return None
 
 
+EVERY_PART = "every part of the answer"
 EVERYWHERE = (
     (lambda a: not a.any(), "0", "Is what was computed ever put into what is returned?"),
     (
@@ -149,12 +134,35 @@ def whole_for_floats(exercise, wrong):
     return True
 
 
-def same_part(exercise, tried):
-    """(name, [(t, expected, given), …]) for the part of the answer that is wrong; None without such a
-    part."""
+def explained(exercise, name, pairs):
+    """(what, why) of the first recogniser that explains all of this part of the answer, or ("", "")."""
+    for recogniser in (
+        nothing,
+        order_of_axes,
+        extra_axes,
+        another_shape,
+        factor,
+        sign_or_shift,
+        moved,
+        cut,
+        function_of,
+        sharper,
+        row_by_row,
+    ):
+        found = recogniser(exercise, pairs)
+        if found:
+            what, why = found
+            it = name or "the answer"
+            return what.format(it=it, It=it[0].upper() + it[1:] if " " in it else it), why
+    return "", ""
+
+
+def wrong_parts(exercise, tried):
+    """[(name, [(t, expected, given), …]), …] for the parts of the answer that are wrong: first all of them
+    together, then, as what explains one need not explain the others, each alone."""
     rows = []
     for t in tried:
-        if t.given.error or t.given.ended:
+        if t.given.error or t.given.ended or t.case.raises or t.case.draws:
             continue
         have = parts(exercise, t.given.value)
         if isinstance(have, list):
@@ -167,19 +175,17 @@ def same_part(exercise, tried):
                     ),
                 )
             )
-    if not rows or not any(t.fault for t, _, _ in rows):
-        return None
-    bad = {i for t, want, have in rows for i in range(len(want)) if not right(exercise, t, want[i], have[i])}
-    if not bad:
-        return None
-    i = min(bad)
+    if not any(t.fault for t, _, _ in rows):
+        return []
     names = list(exercise.parts)
-    name = "" if len(names) == 1 else names[i]
-    if 1 < len(bad) < len(names):
-        name = f"each of {' and '.join(names[i] for i in sorted(bad))}"
-    elif len(bad) > 1:
-        name = "every part of the answer"
-    return name, [(t, want[i], have[i]) for t, want, have in rows for i in sorted(bad)]
+    bad = [i for i in range(len(names))
+           if any(not right(exercise, t, want[i], have[i]) for t, want, have in rows)]
+    found = [(names[i] if len(names) > 1 else "", [(t, want[i], have[i]) for t, want, have in rows])
+             for i in bad]
+    if len(bad) > 1:
+        name = f"each of {' and '.join(names[i] for i in bad)}" if len(bad) < len(names) else EVERY_PART
+        found.insert(0, (name, [(t, want[i], have[i]) for t, want, have in rows for i in bad]))
+    return found
 
 
 def right(exercise, t, want, have):
@@ -552,6 +558,7 @@ def what_holds(exercise, tried, shown):
             if w.shape == h.shape:
                 found += true_of(exercise, shown, w, h, name if len(want) > 1 else "")
             break
+    found += filter(None, (explained(exercise, *part)[0] for part in wrong_parts(exercise, tried)[1:]))
     return list(dict.fromkeys(found))
 
 
