@@ -483,8 +483,11 @@ def test(arguments):
 
     It runs on all cores, the tests of a file one after the other; `-n 0` keeps to one process.
     With --matrix it is many calls, on other Pythons and packages, and under odd conditions: tests/matrix.py.
+    Where the language model is there, its packages are added: what runs it is tested too.
     """
     python = environment(tests=True)
+    if (MODEL / "index.json").is_file():                 # as helpers.smollm2 has it
+        add_what_the_model_needs(python)
     if "--matrix" in arguments:
         arguments = [argument for argument in arguments if argument != "--matrix"]
         return run([python, str(ROOT / "tests" / "matrix.py")] + arguments, course_variables())

@@ -51,7 +51,7 @@ FUNCTIONS = {name: function for module in MODULES for name, function in public(m
 PARTS = """
 figures.arrays: draw_cells write_key draw_shades write_columns cell_size label_room in_lines array_text
     checked labelled checked_marks
-figures.cache_sizes: size_text
+figures.cache_sizes: size_text equals
 figures.cache_step: counts draw_counters draw_steps
 figures.charts: level_bars Axes Axes.crowded Axes.x Axes.y share half_px ticks tick_text mark panels spot
     overlap spread_out told_facts rising
@@ -67,8 +67,9 @@ figures.saturation: size draw_plot
 figures.style: shade live_css contrast luminance blend rgb
 figures.svg: Sheet Sheet.colour Sheet.rect Sheet.path Sheet.line Sheet.arrow Sheet.text Sheet.texts Sheet.note
     Sheet.filled Sheet.stroked Sheet.lettered Sheet.finish px escaped
-figures.words: rounded short_number thousands ending width shorten wrap pieces numbered table shape_text
-figures.work_curves: draw_curves draw_bars flops_text percent
+figures.words: rounded short_number thousands counted large ending width shorten wrap pieces
+    numbered table shape_text
+figures.work_curves: draw_curves draw_bars percent
 tiny_model.corpus: openings moves kind_of_next
 tiny_model.gradients: forward backward word_ids n_layers split merge softmax_ softmax_back_ layer_norm
     layer_norm_back
@@ -314,14 +315,15 @@ EXPLORERS = {
     "explorers.rank": {"layer": LAYER, "head": HEAD, "r": count(4, 0, 12)},
     "explorers.cache": {"text": SENTENCE, "n_new": count(8, 1), "step": count(2, 0, 8)},
     "explorers.cache_calculator": {
-        "model": choice("GPT-3", "GPT-9"), "n_tokens": count(10, 1), "batch": count(2, 1),
+        "model": choice("GPT-3", "GPT-9"), "n_tokens": count(10, 1, 10**8), "batch": count(2, 1, 10**6),
         "bytes_per_value": choice(2, 3, 2.0), "n_kv_heads": optional(choice(8, 5, 8.0))},
     "explorers.sampling": {
         "text": SENTENCE, "temperature": number(1.0, -1.0, np.inf), "top_k": optional(count(2, 1)),
         "top_p": optional(number(0.5, 0, 1.1, np.inf)), "seed": SEED, "draws": count(10, 0, 1000)},
     "explorers.context_cost": {
-        "model": choice("GPT-3", "GPT-9"), "n": count(100, 1), "d_model": optional(count(64, 1)),
-        "layers": optional(count(2, 1)), "n_heads": Kind(4, optional(count(4, 1)).wrong | {"no divisor": 5}),
+        "model": choice("GPT-3", "GPT-9"), "n": count(100, 1, 10**8),
+        "d_model": optional(count(64, 1, 10**6)), "layers": optional(count(2, 1, 10**4)),
+        "n_heads": Kind(4, optional(count(4, 1, 10**6)).wrong | {"no divisor": 5}),
         "mlp": flag(), "causal": flag()},
     "explorers.scale_and_saturation": {
         "d_k": count(8, 1, 4096), "temperature": number(1.0, 0, -1.0, np.inf), "scale": flag(), "seed": SEED},

@@ -362,6 +362,17 @@ def test_the_model_there_already_needs_its_packages_only(moved, course, tmp_path
     assert [path.name for path in (tmp_path / "shared").iterdir()] == ["whole"]
 
 
+def test_the_tests_of_a_model_there_already_get_its_packages(moved, course, tmp_path):
+    (tmp_path / "shared").mkdir()
+    without = course(moved, "test", COURSE_MODEL=str(tmp_path / "shared"))
+    assert told(without) and "standin-b" not in without.stdout
+    (tmp_path / "shared" / "index.json").touch()
+    for said in ("Adding to", ""):
+        result = course(moved, "test", COURSE_MODEL=str(tmp_path / "shared"))
+        assert told(result)["arguments"] == ALL_CORES and said in result.stdout
+        assert ("standin-b" in result.stdout) == bool(said)
+
+
 def test_the_models_packages_go_into_the_environment_in_use(moved, here, course):
     result = course(here, "model", python=str(venv_python(moved)))
     assert result.returncode == 0, result.stderr

@@ -87,7 +87,8 @@ def test_deepseek_v2_keeps_what_its_paper_says():
 
 
 @pytest.mark.parametrize("size, text", [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1.00 KiB"),
-                                        (3 * 2**30, "3.00 GiB"), (5 * 2**50, "5120.00 TiB")])
+                                        (3 * 2**30, "3.00 GiB"), (5 * 2**50, "5.00 PiB"),
+                                        (5 * 2**70, "5120.00 EiB")])
 def test_sizes_are_written_in_the_unit_that_suits_them(size, text):
     assert size_text(size) == text
 

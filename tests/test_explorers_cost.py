@@ -11,8 +11,8 @@ from test_explorers import drawing
 from helpers import explorers, tiles
 from helpers.explorers.costs import MODELS, OWN, tile_numbers, times_less
 from helpers.figures.cache_sizes import size_text
-from helpers.figures.words import thousands
-from helpers.figures.work_curves import flops_text, percent
+from helpers.figures.words import large, thousands
+from helpers.figures.work_curves import percent
 from helpers.published_models import PUBLISHED
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -41,9 +41,9 @@ def check(explorer, d, h, layers, kept, d_ff, gated):
     total, square = sum(parts.values()), parts["scores"] + parts["weighted sum"]
     for name, flops in parts.items():
         if flops:
-            assert {name, flops_text(flops), percent(flops / total)} <= words
+            assert {name, large(flops), percent(flops / total)} <= words
     assert ("MLP" in words) == bool(d_ff)
-    assert {flops_text(layers * total), percent(square / total)} <= words
+    assert {large(layers * total), percent(square / total)} <= words
     whole = h * n * n * 2
     in_tiles = (min(n, 256) * min(n, max(1024, 2**18 // n)) + 2 * min(n, 256)) * 2
     assert {size_text(whole), size_text(in_tiles), size_text(2 * kept * n * (d // h) * 2),
@@ -59,7 +59,7 @@ def check(explorer, d, h, layers, kept, d_ff, gated):
         assert (parts["scores"] * 2 >= parts["projections"] + parts["MLP"]) == more
     assert f"at {thousands(n)} tokens n² is {percent(square / total)} of the work" in picture.title
     now, = (line for line in picture.text.splitlines() if "(now)" in line)
-    assert now.split("(now)")[1].split() == flops_text(total - square).split() + flops_text(square).split()
+    assert now.split("(now)")[1].split() == large(total - square).split() + large(square).split()
 
 
 @pytest.mark.parametrize("n", [1, 64, 256, 300, 1024, 3000])
@@ -172,8 +172,8 @@ def test_sizes_out_of_the_usual_are_shown_as_asked(arguments, d, h, layers):
 @pytest.mark.parametrize("arguments, says", [
     (dict(model="GPT-9"), "model must be one of GPT-3, Llama 2 7B"),
     (dict(model="PaLM 540B", layers=2), "got 'PaLM 540B'"),
-    (dict(n=0), "n must be at least 1"), (dict(d_model=0), "d_model must be at least 1"),
-    (dict(layers=0), "layers must be at least 1"), (dict(n_heads=5), "n_heads must divide d_model, got 5"),
+    (dict(n=0), "n must be one of 1 … 100000000"), (dict(d_model=0), "d_model must be one of 1 …"),
+    (dict(layers=0), "layers must be one of 1 …"), (dict(n_heads=5), "n_heads must divide d_model, got 5"),
     (dict(d_model=64, n_heads=128), "n_heads must divide d_model, got 128 and 64")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
     with pytest.raises(ValueError, match=re.escape(says)):
@@ -183,7 +183,7 @@ def test_a_state_that_does_not_exist_is_refused(arguments, says):
 @pytest.mark.parametrize("x, text", [(0, "0"), (999_999, "999,999"), (1e6, "1.00 · 10⁶"),
                                      (9.999e11, "1.00 · 10¹²"), (2.345e15, "2.35 · 10¹⁵")])
 def test_flops_are_written_with_a_power_of_ten(x, text):
-    assert flops_text(x if x > 1e6 else int(x)) == text
+    assert large(x if x > 1e6 else int(x)) == text
 
 
 @pytest.mark.parametrize("share, text", [(0, "0.0 %"), (0.0139, "1.4 %"), (0.1, "10 %"), (0.989, "99 %"),

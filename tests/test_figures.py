@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers import figures
+from helpers import explorers, figures
 from helpers.figures import (
     both_ways,
     cache_sizes,
@@ -121,6 +121,14 @@ PICTURES = {
     "work curves of a short text": lambda: work_curves.work_curves(
         1, [1, 64], {"n": [10, 640], "n²": [1, 4096]}, 10, {"scores": 1, "weighted sum": 1}, {"K and V": 1},
         [("a", "b")], "One token", "A note"),
+    "context cost, largest": lambda: explorers.context_cost(
+        n=10**8, d_model=10**6, layers=10**4, n_heads=10**6).picture(),
+    "context cost, largest with one head": lambda: explorers.context_cost(
+        n=10**8, d_model=10**6, layers=10**4, n_heads=1).picture(),
+    "cache calculator, largest": lambda: explorers.cache_calculator(
+        "PaLM 540B", n_tokens=10**8, batch=10**6, bytes_per_value=4).picture(),
+    "cache calculator, most digits": lambda: explorers.cache_calculator(
+        "DeepSeek-V2", n_tokens=10**8, batch=630, bytes_per_value=2).picture(),
     "saturation": lambda: saturation.saturation(
         S[0, :6], S[0, :6] / 9, A[5, :6], [("spread of what softmax gets", "1e+05")] * 4, [1, 8, 1024], 1024,
         {"entropy": {"÷": [1.79, 1, 0], "not divided": [0, 0, 0]},

@@ -6,13 +6,14 @@ from helpers import arrays as given
 from helpers.explorers.base import Explorer, Reading, choice, slider, stepper
 from helpers.figures import cache_sizes, cache_step
 from helpers.figures.style import SHOWN
-from helpers.figures.words import numbered, thousands
+from helpers.figures.words import counted, numbered, thousands
 from helpers.kv_cache import cache_bytes, latent_cache_bytes
 from helpers.published_models import PUBLISHED
 from helpers.tiny_model.work import multiply_adds
 
 LENGTHS = (4, 8, 16)         # words to write, besides the number asked for
 TOKENS, BATCHES = (2048, 8192, 32768, 131072), (1, 8, 64)
+MOST_TOKENS, MOST_TEXTS = 10**8, 10**6           # far above what anyone keeps
 
 
 class Cache(Reading):
@@ -86,11 +87,13 @@ class CacheCalculator(Explorer):
 
     def __init__(self, model, n_tokens, batch, bytes_per_value, n_kv_heads):
         super().__init__()
-        n_tokens, batch = given.size("n_tokens", n_tokens, least=1), given.size("batch", batch, least=1)
+        n_tokens = given.count("n_tokens", n_tokens, least=1, most=MOST_TOKENS)
+        batch = given.count("batch", batch, least=1, most=MOST_TEXTS)
         self.model = choice("model", PUBLISHED, model)
         tokens = sorted({*TOKENS, n_tokens})
         self.n_tokens = choice("tokens", tokens, n_tokens, [thousands(n) for n in tokens])
-        self.batch = choice("batch", sorted({*BATCHES, batch}), batch)
+        batches = sorted({*BATCHES, batch})
+        self.batch = choice("batch", batches, batch, [thousands(n) for n in batches])
         self.bytes_per_value = choice("bytes a number", (1, 2, 4), bytes_per_value,
                                       argument="bytes_per_value")
         self.groups = choice("KV heads (GQA)", self.divisors(), self.grouped(n_kv_heads),
@@ -124,7 +127,7 @@ class CacheCalculator(Explorer):
         """(name, formula, bytes, bytes of one token, whether published so) of each way to keep K and V."""
         m, t, v, b = self.sizes, self.n_tokens.value, self.bytes_per_value.value, self.batch.value
         h, g = m.n_heads, self.groups.value
-        rest = f"{counted(t, 'token')} · {counted(v, 'byte')} · batch {b}"
+        rest = f"{counted(t, 'token')} · {counted(v, 'byte')} · batch {thousands(b)}"
         out = []
         for name, heads, published in (
                 ("MHA: each head", h, m.n_kv_heads == h),
@@ -159,8 +162,3 @@ class CacheCalculator(Explorer):
         if self.n_tokens.value > m.context:
             notes.append(f"{name} was released for texts of up to {thousands(m.context)} tokens.")
         return cache_sizes.cache_sizes(ways, title, " ".join(notes))
-
-
-def counted(n, thing):
-    """How many there are of a thing, in words."""
-    return f"{thousands(n)} {thing}{'' if n == 1 else 's'}"

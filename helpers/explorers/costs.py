@@ -1,10 +1,10 @@
 """What the length of a text costs: `ContextCost`."""
 
-from helpers.arrays import flag, size
+from helpers.arrays import count, flag
 from helpers.cost import activation_bytes, crossover, layer_flops
 from helpers.explorers.base import Explorer, choice, pick, slider, written_out
-from helpers.figures.words import number, thousands
-from helpers.figures.work_curves import flops_text, percent, work_curves
+from helpers.figures.words import counted, large, number, thousands
+from helpers.figures.work_curves import percent, work_curves
 from helpers.published_models import PUBLISHED
 from helpers.tiles import N_QUERIES, N_SCORES
 
@@ -14,6 +14,7 @@ LENGTHS = [2**e for e in range(6, 21)]
 WIDTHS = (256, 512, 768, 1024, 2048, 4096, 8192, 16384)
 HEAD = 64                    # the width of a head to begin with, where sizes are the reader's own
 VALUE = 2                    # bytes a number
+MOST = {"n": 10**8, "d_model": 10**6, "layers": 10**4, "n_heads": 10**6}        # far above any model's
 PARTS = ("projections", "MLP", "scores", "weighted sum")
 
 
@@ -23,7 +24,8 @@ class ContextCost(Explorer):
     def __init__(self, model, n, d_model, layers, n_heads, mlp, causal):
         super().__init__()
         own = {"d_model": d_model, "layers": layers, "n_heads": n_heads}
-        own = {name: size(name, value, least=1) for name, value in own.items() if value is not None}
+        own = {name: count(name, value, least=1, most=MOST[name])
+               for name, value in own.items() if value is not None}
         self.model = choice("model", [*MODELS, OWN], model)
         m = MODELS.get(model) or MODELS["GPT-3"]
         if own:
@@ -31,7 +33,7 @@ class ContextCost(Explorer):
         d_model = own.get("d_model", m.n_heads * m.d_head)
         n_heads = own.get("n_heads", self.usual_heads(d_model) if "d_model" in own else m.n_heads)
         widths = {*WIDTHS, *(m.n_heads * m.d_head for m in MODELS.values())}
-        self.n = pick("n", LENGTHS, size("n", n, least=1), "tokens in the text")
+        self.n = pick("n", LENGTHS, count("n", n, least=1, most=MOST["n"]), "tokens in the text")
         self.d_model = pick("d_model", widths, d_model, "numbers for a token")
         self.n_heads = pick("heads", self.heads_of(d_model, n_heads), n_heads, "heads in a layer")
         self.layers = slider("layers", max(128, own.get("layers", 1)), own.get("layers", m.n_layers),
@@ -88,17 +90,18 @@ class ContextCost(Explorer):
         tiles = VALUE * tile_numbers(n)
         held = {"K and V": whole["K and V"], "S, formed whole": whole["S"], "S, in tiles": tiles}
         facts = [("n² overtakes at", f"{thousands(overtakes)} tokens"), ("share of the n² work now", share),
-                 (f"FLOPs of {'the layer' if layers == 1 else f'all {layers} layers'}",
-                  flops_text(layers * sum(parts.values()))),
+                 (f"FLOPs of {'the layer' if layers == 1 else f'all {thousands(layers)} layers'}",
+                  large(layers * sum(parts.values()))),
                  ("S in tiles takes", times_less(whole["S"] / tiles))]
         name = self.model.value if m else f"d_model {thousands(d_model)}"
         title = (f"{name}: at {thousands(n)} tokens n² is {share} of the work, "
                  f"at {thousands(overtakes)} half of it")
         gated = ", gated" if m and m.gated else ""
         inner = f"MLP {thousands(d_ff)} wide{gated}" if mlp else "MLP not counted"
-        own = "" if kept == h else f", {kept} of keys and values"
-        note = (f"{h} heads of {d_model // h}{own}; {inner}. Dashed: n now; dotted: where the lines meet. "
-                "n²: scores and weighted sum. In tiles, as the course's attention() works on each thread: "
+        own = "" if kept == h else f", {thousands(kept)} of keys and values"
+        note = (f"{counted(h, 'head')} of {thousands(d_model // h)}{own}; {inner}. "
+                "Dashed: n now; dotted: where the lines meet. n²: scores and weighted sum. In tiles, as the "
+                "course's attention() works on each thread: "
                 f"{N_QUERIES} × {thousands(N_SCORES // N_QUERIES)} scores of one head at a time, at most, "
                 f"and a maximum and a sum for each of these queries. {VALUE} bytes a number. ")
         if m:
@@ -119,4 +122,4 @@ def times_less(times):
     """How many times less, where it is less."""
     if times <= 1:
         return "no less"
-    return f"{number(times, 1) if times < 10 else thousands(round(times))} times less"
+    return f"{number(times, 1) if times < 10 else large(times)} times less"

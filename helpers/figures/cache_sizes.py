@@ -7,8 +7,9 @@ from helpers import arrays as given
 from helpers.figures.picture import Picture
 from helpers.figures.style import PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet
-from helpers.figures.words import number, table, thousands, width
+from helpers.figures.words import large, number, table, thousands, width
 
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 HIGH, BAR = 58, 18                       # px: one way to keep, and its bar
 
 
@@ -41,19 +42,24 @@ def cache_sizes(ways, title, note=""):
         sheet.text(x + long + 8, y + 18, size_text(size), TEXT, weight="bold")
         times = "" if size == most else f", {number(most / size, 1)} times less"
         sheet.text(WIDTH - PAD, y + 18, f"{size_text(token)} a token{times}", SMALL, "soft", "end")
-        sheet.text(x, y + 40, f"{formula} = {thousands(size)} bytes", SMALL)
+        sheet.text(x, y + 40, f"{formula} {equals(size)} bytes", SMALL)
     sheet.top += len(ways) * HIGH - 4
     sheet.note(note)
     body = [[name + (" (published so)" if published else ""), size_text(size), size_text(token),
-             number(most / size, 1), f"{formula} = {thousands(size)} bytes"]
+             number(most / size, 1), f"{formula} {equals(size)} bytes"]
             for name, formula, size, token, published in ways]
     header = ["kept", "bytes", "a token", "times less", "formula"]
     return Picture(title, f"{title}\n{table(body, header)}\n{note}", sheet.finish())
 
 
+def equals(size):
+    """A number of bytes behind its formula: every digit, where there is room for it."""
+    return f"= {thousands(size)}" if size < 10**15 else f"≈ {large(size)}"
+
+
 def size_text(n):
     """A number of bytes in the unit that suits it; a KiB has 1024."""
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if n < 1024 or unit == "TiB":
+    for unit in UNITS:
+        if n < 1024 or unit == UNITS[-1]:
             return f"{n} bytes" if unit == "bytes" else f"{number(n, 2)} {unit}"
         n /= 1024

@@ -53,6 +53,22 @@ def thousands(n):
     return f"{n:,}"
 
 
+def counted(n, thing):
+    """How many there are of a thing, in words."""
+    return f"{thousands(n)} {thing}{'' if n == 1 else 's'}"
+
+
+def large(x):
+    """A number for people: its digits, from a million on the first three times a power of ten."""
+    if x < 1e6:
+        return thousands(round(x))
+    power = math.floor(math.log10(x))
+    digits = number(x / 10**power, 2)
+    if digits == "10.00":
+        digits, power = "1.00", power + 1
+    return f"{digits} · 10{str(power).translate(SUPERSCRIPTS)}"
+
+
 def ending(words, most=32):
     """The text of `words`, or its last ones after an ellipsis, in about `most` characters."""
     words = list(words)

@@ -1,14 +1,12 @@
 """What a layer costs as its text grows, behind an explorer: `work_curves`. Numbers in, a Picture out."""
 
-import math
-
 from helpers import arrays as given
 from helpers.figures.cache_sizes import size_text
 from helpers.figures.charts import COLOURS, DASHES, Axes, mark, panels, rising, told_facts
 from helpers.figures.picture import Picture
 from helpers.figures.style import CELL, PAD, SMALL, TEXT, WIDTH
 from helpers.figures.svg import Sheet, px
-from helpers.figures.words import SUPERSCRIPTS, number, table, thousands, width
+from helpers.figures.words import large, number, table, thousands, width
 
 HIGH, RIGHT = 262, 330                    # px: height of the plot, and the room for the bars beside it
 PAIRED = ("scores", "weighted sum", "S, formed whole")            # what grows with n²
@@ -38,16 +36,16 @@ def work_curves(n, lengths, curves, overtakes, parts, held, facts, title, note="
     draw_curves(sheet, n, lengths, curves, overtakes)
     bottom = sheet.top
     x = WIDTH - PAD - RIGHT
-    y = draw_bars(sheet, x, top, f"FLOPs of one layer, n = {thousands(n)}", parts, flops_text, share=True)
+    y = draw_bars(sheet, x, top, f"FLOPs of one layer, n = {thousands(n)}", parts, large, share=True)
     y = draw_bars(sheet, x, y + 14, "bytes of one layer", held, size_text)
     sheet.top = max(bottom, y)
     sheet.note(note)
     total = sum(parts.values()) or 1
     text = [title, table([[name, value] for name, value in facts]),
-            table([[name, flops_text(value), percent(value / total)] for name, value in parts.items()],
+            table([[name, large(value), percent(value / total)] for name, value in parts.items()],
                   [f"one layer, n = {n}", "FLOPs", "share"]),
             table([[name, size_text(value)] for name, value in held.items()], ["held", "bytes"]),
-            table([[thousands(at) + (" (now)" if at == n else ""), *map(flops_text, both)]
+            table([[thousands(at) + (" (now)" if at == n else ""), *map(large, both)]
                    for at, *both in zip(lengths, *curves.values(), strict=True)], ["n", *curves]), note]
     return Picture(title, "\n".join(filter(None, text)), sheet.finish())
 
@@ -91,17 +89,6 @@ def draw_bars(sheet, x, top, head, values, written, share=False):
         if share:
             sheet.text(WIDTH - PAD, y + 14, percent(value / total), CELL, anchor="end")
     return top + TEXT + 8 + len(values) * 22
-
-
-def flops_text(x):
-    """A count of FLOPs as digits times a power of ten."""
-    if x < 1e6:
-        return thousands(round(x))
-    power = math.floor(math.log10(x))
-    digits = number(x / 10**power, 2)
-    if digits == "10.00":
-        digits, power = "1.00", power + 1
-    return f"{digits} · 10{str(power).translate(SUPERSCRIPTS)}"
 
 
 def percent(share):
