@@ -20,6 +20,7 @@ import wrong_answers_later  # noqa: F401  (joins wrong_answers.ANSWERS)
 import wrong_answers_layers  # joins wrong_answers.ANSWERS
 import wrong_answers_newcomer  # noqa: F401  (joins wrong_answers.ANSWERS)
 from every_exercise import ALL, checked, report_on
+from test_checks_report import Nesting
 
 from helpers.checks import judge, run
 from helpers.checks.diagnose import diagnose
@@ -103,6 +104,15 @@ def test_wrong_answer_of_our_own(exercise, function, named, says):
     assert sorted(report.mistakes) == sorted(named), report.message
     for text in says:
         assert text in report.message
+
+
+@pytest.mark.parametrize(("exercise", "function"), [answer[:2] for answer in wrong_answers.ANSWERS],
+                         ids=[answer[1].__name__ for answer in wrong_answers.ANSWERS])
+def test_html_says_the_same_as_the_text(exercise, function):
+    verdict = report_on(exercise, function)
+    words, place = Nesting(verdict._repr_html_()).words, 0
+    for word in verdict.message.split():                    # all of it, in its order; HTML adds pictures
+        place = words.index(word, place) + 1
 
 
 @pytest.mark.parametrize(("exercise", "function", "remarks"), right_answers.ANSWERS,

@@ -8,7 +8,6 @@ and otherwise says what does hold.
 
 import re
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -166,18 +165,14 @@ def positions(exercise, tried):
 
 def fitting_pair(exercise, tried):
     """The first two mistakes that together fit without a clash, or ()."""
-    for pair in combinations(exercise.mistakes, 2):
-        if set(pair[0].steps) & set(pair[1].steps):
-            continue  # they replace the same step
-        if any(mistake.by_text for mistake in pair):
-            continue  # an error's words can be put down to one mistake, hardly to one of two
-        function = exercise.with_mistakes(*pair)
+    inputs = positions(exercise, tried)
+    for pair, outcome in exercise.pairs:
         if exercise.canonical is None:
-            plain = (t for t in tried if not t.case.style)
-            if any(match(exercise, t, exercise.outcome(function, t.case)) < LOOSE for t in plain):
+            plain = ((t, i) for t, i in zip(tried, inputs, strict=True) if not t.case.style)
+            if any(match(exercise, t, outcome(i)) < LOOSE for t, i in plain):
                 continue
-        outcomes = exercise.outcomes(function)
-        doubts = fit(exercise, tried, [outcomes[i] for i in positions(exercise, tried)])
+        outcomes = exercise.in_one_form([outcome(i) for i in range(len(exercise.inputs))])
+        doubts = fit(exercise, tried, [outcomes[i] for i in inputs])
         if doubts is not None and doubts[0] <= sum(t.case.style for t in tried):
             return pair
     return ()

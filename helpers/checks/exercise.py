@@ -6,7 +6,8 @@ The engine knows nothing of any single exercise. To add one, write an `Exercise`
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
+from itertools import combinations
 
 import numpy as np
 
@@ -142,6 +143,23 @@ class Exercise:
     def wrong_outcomes(self):
         """[(mistake, its outcomes)], in the order of `mistakes`."""
         return [(m, self.outcomes(self.with_mistakes(m))) for m in self.mistakes]
+
+    @cached_property
+    def pairs(self):
+        """[(two mistakes that can be told apart and go together, what they give on input i)].
+
+        Each outcome is found when it is first asked for, and kept: there are a thousand pairs.
+        """
+        return [
+            (pair, cache(partial(self.outcome_at, self.with_mistakes(*pair))))
+            for pair in combinations(self.mistakes, 2)
+            # Those that replace the same step exclude each other, and an error's words can be put down to
+            # one mistake, hardly to one of two.
+            if not set(pair[0].steps) & set(pair[1].steps) and not any(mistake.by_text for mistake in pair)
+        ]
+
+    def outcome_at(self, function, i):
+        return self.outcome(function, self.inputs[i])
 
     def with_mistakes(self, *mistakes):
         """The function that makes these mistakes."""
