@@ -421,12 +421,18 @@ def course_variables():
 
 
 def guarded_module(module, arguments):
-    """What a Python is given to run a module of the course as a program, within `guarded`."""
+    """What a Python is given to run a module as a program, within `guarded`."""
     return [__file__, "--run", module] + arguments
 
 
 def run_here(module, arguments):
-    """Run a module of the course as a program, in this process."""
+    """Run a module as a program, in this process.
+
+    Notebooks and JupyterLab's events are checked by jsonschema, and that would first have a grammar of web
+    addresses made, which nothing here has to look at: more than half of the time that JupyterLab needs to
+    start.
+    """
+    sys.modules["rfc3987_syntax"] = None                     # "not installed": jsonschema does without
     sys.argv[1:] = arguments
     runpy.run_module(module, run_name="__main__", alter_sys=True)
     return 0
@@ -445,17 +451,17 @@ def start(browser=True, port=None):
     env["JUPYTER_CONFIG_PATH"] = os.pathsep.join(settings)
     if python == str(venv_python()):
         env["JUPYTERLAB_WORKSPACES_DIR"] = str(VENV / "course-workspaces")   # apart from your other work
-    command = [python, "-m", "jupyterlab", "--log-level=ERROR", "--ServerApp.root_dir=%s" % ROOT]
-    command += ["--ServerApp.ip=127.0.0.1", "--LabApp.default_url=/lab/tree/%s" % FIRST_NOTEBOOK]
+    options = ["--log-level=ERROR", "--ServerApp.root_dir=%s" % ROOT, "--ServerApp.ip=127.0.0.1"]
+    options += ["--LabApp.default_url=/lab/tree/%s" % FIRST_NOTEBOOK]
     if port is not None:
-        command += ["--ServerApp.port=%d" % port, "--ServerApp.port_retries=0"]
+        options += ["--ServerApp.port=%d" % port, "--ServerApp.port_retries=0"]
     if not browser:
-        command += ["--no-browser"]
+        options += ["--no-browser"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
-        command += ["--allow-root"]
+        options += ["--allow-root"]
     print("Starting JupyterLab. Keep this window open; Ctrl-C in it ends the course.", flush=True)
     try:
-        return run(command, env)
+        return run([python] + guarded_module("jupyterlab", options), env)
     except KeyboardInterrupt:
         print("JupyterLab is closed; your notebooks are as you saved them.")
         return 0

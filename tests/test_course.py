@@ -197,6 +197,14 @@ def test_first_start_makes_the_environment_and_opens_the_first_notebook(set_up):
     assert not (folder / ".venv" / "course-unfinished").exists()
 
 
+def test_what_reads_notebooks_makes_no_grammar_of_web_addresses_first():
+    """It takes longer than all the rest; `jsonschema` asks for it, and does without."""
+    command = [sys.executable, "-X", "importtime", str(ROOT / "course.py")]
+    done = subprocess.run([*command, "--run", "helpers.notebook_store", "--help"], **CAPTURED)
+    assert done.returncode == 0 and re.search(r"\bjsonschema\b", done.stderr)
+    assert not re.search(r"\blark\b", done.stderr)
+
+
 def helpers_of(folder, variables):
     """Which `helpers` the Python in .venv finds by itself, from a folder where there are none."""
     where = [str(venv_python(folder)), "-c", "import helpers; print(helpers.__file__)"]

@@ -148,7 +148,7 @@ def test_what_is_skipped_fails_in_ci(ci, text, tmp_path):
     shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
     (tmp_path / "test_inside.py").write_text(text, encoding="utf-8")
     (tmp_path / "test_passes.py").write_text("def test_nothing():\n    pass\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:nbval"]
     run = subprocess.run(command, cwd=tmp_path, env=dict(os.environ, CI=ci), **CAPTURED)
     assert (run.returncode != 0) == bool(ci), run.stdout
     assert ("CI allows no skipping" in run.stdout) == bool(ci)
@@ -187,7 +187,8 @@ def test_what_the_property_tests_try_is_added_up_and_too_little_fails_in_ci(core
     for name in ("test_this.py", "test_that.py"):
         (tmp_path / name).write_text(PROPERTY, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = .\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", cores, "--dist=loadfile"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:nbval",
+               "-n", cores, "--dist=loadfile"]
     settings = dict(cwd=tmp_path, env=dict(os.environ, CI="true"), **CAPTURED)
     run = subprocess.run(command, **settings)
     assert "The property tests tried 600 cases, fewer than the 10000 asked for." in run.stdout
