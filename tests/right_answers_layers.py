@@ -79,7 +79,7 @@ def factors_in_a_list_turned_round(W, r):
     return [U[:, :r] @ turn, turn.T @ np.diag(s[:r]) @ Vt[:r]]
 
 
-@right("per_head_updates")
+@right("per_head_updates", remarks=1)
 def updates_in_a_loop(H, W_o):
     d_v = H.shape[2]
     updates, total = [], 0
@@ -95,7 +95,7 @@ def basis_by_least_squares(W_q, W_k, W_v, r):
     return B, *(np.linalg.lstsq(B, W, rcond=None)[0] for W in (W_q, W_k, W_v))
 
 
-@right("kv_cache_step")
+@right("kv_cache_step", remarks=1)
 def step_with_lists(x, W_q, W_k, W_v, cache):
     K = [*(() if cache is None else cache[0]), x @ W_k]
     V = [*(() if cache is None else cache[1]), x @ W_v]

@@ -93,6 +93,24 @@ def test_a_list_of_ids_needs_no_remark_and_a_list_of_rows_does():
     assert report.passed and "gives back a list" in report.remarks[0]
 
 
+def test_parts_that_come_as_lists_are_named():
+    step, project = BY_NAME["kv_cache_step"].steps, BY_NAME["project_qkv"].steps
+
+    def kv_cache_step(*arguments):
+        z, cache = step(*arguments)
+        return z, [M.tolist() for M in cache]
+    report = run("kv_cache_step", kv_cache_step)
+    assert report.passed
+    assert report.remarks == ["K and V come as lists; the functions that come after it expect NumPy arrays."]
+
+    def project_qkv(*arguments):
+        Q, K, V = project(*arguments)
+        return Q.tolist(), K, V
+    report = run("project_qkv", project_qkv)
+    assert report.passed and report.remarks[0].startswith("Q comes as a list; the functions")
+    assert run("kv_cache_step", step).remarks == []
+
+
 def test_the_size_of_an_input_counts_what_is_inside():
     model = {"E": np.zeros((3, 2)), "layers": [{}, {}]}
     assert Case("", (np.zeros((2, 3)), (np.zeros(4), np.zeros(1)), ["a", "b"], None, model)).size == 16

@@ -9,7 +9,7 @@ import numpy as np
 from helpers import arrays as given
 from helpers.checks import borrowed, process
 from helpers.checks.again import depends_on_more
-from helpers.checks.compare import compare
+from helpers.checks.compare import Fault, compare, listed, pieces_of
 from helpers.checks.diagnose import Tried, diagnose
 from helpers.checks.earlier import course_in_place_of, others
 from helpers.checks.exercises import BY_NAME
@@ -265,8 +265,18 @@ def remarks_on(exercise, tried, outcomes, replaced):
             yield f"{came}; the functions that come after it expect a NumPy array."
         elif tuples:
             yield "it gives back a tuple; the exercise asks for a list, to which one can append."
+    elif plain := list(dict.fromkeys(name for t in tried for name in parts_in_lists(exercise, t))):
+        come = "comes as a list" if len(plain) == 1 else "come as lists"
+        yield f"{listed(plain)} {come}; the functions that come after it expect NumPy arrays."
     if replaced:
         yield f"it replaces {', '.join(replaced)} for everybody; use a name of your own."
+
+
+def parts_in_lists(exercise, t):
+    """The names of the parts of an answer that are no arrays; what a case puts together tells nothing."""
+    of_ours = t.given.error or t.case.call
+    pieces = [] if of_ours else pieces_of(exercise, exercise.returns, t.given.value)
+    return [] if isinstance(pieces, Fault) else [name for name, piece in pieces if isinstance(piece, list)]
 
 
 def choose(exercise, faults):

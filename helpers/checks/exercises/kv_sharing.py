@@ -332,14 +332,6 @@ def latent_steps(X, W_q, W_down, W_up_k, W_up_v, n_heads, latent=lambda C: C, sp
         return answer(Z, C, X, W_up_k, W_up_v, n_heads)
 
 
-def lists_returned(values):
-    """A remark on Z or C as a list of lists."""
-    pairs = [v for v in values if isinstance(v, list) and len(v) == 2]
-    names = [name for i, name in enumerate(("Z", "C")) if any(isinstance(v[i], list) for v in pairs)]
-    what = f"{' and '.join(names)} as {'lists' if len(names) > 1 else 'a list'}"
-    return names and f"it gives back {what}; the functions that come after it expect NumPy arrays."
-
-
 def width_of_all_heads(X, Q, C, W_up_v):
     return np.sqrt(Q.shape[0] * Q.shape[-1])
 
@@ -350,7 +342,7 @@ LATENT_ATTENTION = Exercise(
     arguments={"X": ("n", "d"), "W_q": ("d", "h·d_k"), "W_down": ("d", "r"), "W_up_k": ("r", "h·d_k"),
                "W_up_v": ("r", "h·d_v"), "n_heads": ()},
     returns={"Z": ("n", "h·d_v"), "C": ("n", "r")},
-    cases=latent_cases, steps=latent_steps, remark=lists_returned,
+    cases=latent_cases, steps=latent_steps,
     does_it_all=(right.attend_restored, right.attend_absorbed),
     passed="One narrow row a token is all a cache would keep, and every head still has keys of its own.",
     mistakes=(
