@@ -555,6 +555,7 @@ def add_what_the_model_needs(python):
     if lines:
         print("Adding to %s: %s" % (python, ", ".join(lines)), flush=True)
         pip(python, ["install"] + lines, "The packages for the model could not be installed")
+        print("The packages for the model are in place.", flush=True)
 
 
 def can_be_written(work):

@@ -130,7 +130,7 @@ def count(name, value, least=0, most=None):
     if not whole(value):
         raise TypeError(f"{name} must be a whole number, got {came(value)}")
     if most is not None and not least <= value <= most:
-        raise ValueError(f"{name} must be one of {least} … {most}, got {came(value)}")
+        raise ValueError(f"{name} must be one of {least} … {most:,}, got {came(value)}")
     if value < least:
         raise ValueError(f"{name} must be at least {least}, got {came(value)}")
     return int(value)
@@ -140,7 +140,7 @@ def size(name, value, least=0):
     """`count` for how many numbers room is made for: at most MOST."""
     value = count(name, value, least)
     if value > MOST:
-        raise ValueError(f"{name} must be at most {MOST}, got {came(value)}")
+        raise ValueError(f"{name} must be at most {MOST:,}, got {came(value)}")
     return value
 
 

@@ -512,7 +512,7 @@ of("08", "greedy", {
     "six animals at ⅙ each": "assert sorted(shares.values()) == [1 / 6] * 6",
     "⅔ · 1 · ⅙ · 1 = 1/9": lambda: math.isclose(2 / 3 * 1 / 6, 1 / 9),
     "against ⅓ for": lambda: math.isclose(next_words("the cats")["sleep"], 1 / 3),
-    "a chance of one in a thousand or more": "least=0.001",
+    "a chance above one in a thousand": "least=0.001",
 })
 of("08", "greedy-repeats", {
     "about three times as likely as the one greedy writes": lambda: about(likelier_than_greedy(), 3),

@@ -53,8 +53,8 @@ figures.arrays: draw_cells write_key draw_shades write_columns cell_size label_r
     checked labelled checked_marks
 figures.cache_sizes: size_text equals
 figures.cache_step: counts draw_counters draw_steps
-figures.charts: level_bars Axes Axes.crowded Axes.x Axes.y share half_px ticks tick_text mark panels spot
-    overlap spread_out told_facts rising
+figures.charts: level_bars told_number Axes Axes.crowded Axes.x Axes.y share half_px ticks tick_text mark
+    panels spot overlap spread_out told_facts rising
 figures.flow: box
 figures.head_grid: looked_at small_pattern draw_predictions prediction_table without
 figures.head_sum: draw_strip largest

@@ -367,6 +367,7 @@ def test_the_model_there_already_needs_its_packages_only(moved, course, tmp_path
     (tmp_path / "shared" / "whole").touch()
     result = course(moved, "model", COURSE_MODEL=str(tmp_path / "shared"))
     assert result.returncode == 0 and len(fetch_calls(result)) == 1 and "Adding to" in result.stdout
+    assert result.stdout.endswith("\nThe packages for the model are in place.\n")
     assert [path.name for path in (tmp_path / "shared").iterdir()] == ["whole"]
 
 

@@ -57,7 +57,8 @@ def check(explorer, d, h, layers, kept, d_ff, gated):
     for at, more in ((overtakes, True), (overtakes - 1, False)):
         parts = counted(at, d, h, kept, d_ff, gated, causal)
         assert (parts["scores"] * 2 >= parts["projections"] + parts["MLP"]) == more
-    assert f"at {thousands(n)} tokens n² is {percent(square / total)} of the work" in picture.title
+    tokens = "1 token" if n == 1 else f"{thousands(n)} tokens"
+    assert f"at {tokens} n² is {percent(square / total)} of the work" in picture.title
     now, = (line for line in picture.text.splitlines() if "(now)" in line)
     assert now.split("(now)")[1].split() == large(total - square).split() + large(square).split()
 
@@ -169,10 +170,18 @@ def test_sizes_out_of_the_usual_are_shown_as_asked(arguments, d, h, layers):
     check(explorer, d, h, layers, h, 4 * d, False)
 
 
+def test_sizes_that_are_the_models_own_leave_it_the_model():
+    m = PUBLISHED["Llama 3 8B"]
+    explorer = explorers.context_cost("Llama 3 8B", layers=m.n_layers, n_heads=m.n_heads)
+    assert explorer.model.value == "Llama 3 8B"
+    assert explorer.picture().text == explorers.context_cost("Llama 3 8B").picture().text
+    assert explorers.context_cost("Llama 3 8B", layers=m.n_layers + 1).model.value == OWN
+
+
 @pytest.mark.parametrize("arguments, says", [
     (dict(model="GPT-9"), "model must be one of GPT-3, Llama 2 7B"),
     (dict(model="PaLM 540B", layers=2), "got 'PaLM 540B'"),
-    (dict(n=0), "n must be one of 1 … 100000000"), (dict(d_model=0), "d_model must be one of 1 …"),
+    (dict(n=0), "n must be one of 1 … 100,000,000"), (dict(d_model=0), "d_model must be one of 1 …"),
     (dict(layers=0), "layers must be one of 1 …"), (dict(n_heads=5), "n_heads must divide d_model, got 5"),
     (dict(d_model=64, n_heads=128), "n_heads must divide d_model, got 128 and 64")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
@@ -186,7 +195,8 @@ def test_flops_are_written_with_a_power_of_ten(x, text):
     assert large(x if x > 1e6 else int(x)) == text
 
 
-@pytest.mark.parametrize("share, text", [(0, "0.0 %"), (0.0139, "1.4 %"), (0.1, "10 %"), (0.989, "99 %"),
+@pytest.mark.parametrize("share, text", [(0, "0.0 %"), (4e-4, "under 0.1 %"), (6e-4, "0.1 %"),
+                                         (0.0139, "1.4 %"), (0.1, "10 %"), (0.989, "99 %"),
                                          (0.9972, "99.7 %"), (0.99949, "99.9 %"), (0.9996, "over 99.9 %"),
                                          (1, "100 %")])
 def test_shares_are_written_as_percent(share, text):

@@ -161,7 +161,7 @@ def test_the_words_drawn_last_are_written_out():
 @pytest.mark.parametrize("arguments, says", [
     (dict(temperature=-1), "temperature must be at least 0"), (dict(top_p=0), "top_p must be above 0"),
     (dict(top_p=1.1), "top_p must be above 0 and at most 1"), (dict(top_k=0), "top_k must be at least 1"),
-    (dict(draws=1001), "draws must be one of 0 … 1000, got 1001"), (dict(draws=-1), "got -1"),
+    (dict(draws=1001), "draws must be one of 0 … 1,000, got 1001"), (dict(draws=-1), "got -1"),
     (dict(seed=-1), "seed must be at least 0"), (dict(text="appels"), "appels")])
 def test_a_state_that_does_not_exist_is_refused(arguments, says):
     with pytest.raises(ValueError, match=re.escape(says)):

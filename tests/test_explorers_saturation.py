@@ -124,7 +124,7 @@ def test_drawn_numbers_are_kept_for_each_seed():
 
 
 @pytest.mark.parametrize("arguments, says", [
-    (dict(d_k=0), "d_k must be one of 1 … 4096, got 0"), (dict(d_k=5000), "got 5000"),
+    (dict(d_k=0), "d_k must be one of 1 … 4,096, got 0"), (dict(d_k=5000), "got 5000"),
     (dict(seed=-1), "seed must be at least 0"),
     (dict(temperature=0), "temperature must be positive"), (dict(temperature=math.nan), "got nan"),
     (dict(temperature=-2), "got -2")])

@@ -45,7 +45,7 @@ def recognise(exercise, tried):
     if all(t.fault.kind == "value" and of_32_bits(t) for t in wrong):
         return (
             "With NumPy's 32-bit integers it is wrong: somewhere they are multiplied as they come.",
-            "They end at 2,147,483,647 and begin again below zero. int(…) makes a Python integer of each, "
+            "Those end at 2,147,483,647 and begin again below zero. int(…) makes a Python integer of each, "
             "which never overflows.",
         )
     if whole_for_floats(exercise, wrong):

@@ -28,7 +28,8 @@ class ContextCost(Explorer):
                for name, value in own.items() if value is not None}
         self.model = choice("model", [*MODELS, OWN], model)
         m = MODELS.get(model) or MODELS["GPT-3"]
-        if own:
+        its = {"d_model": m.n_heads * m.d_head, "layers": m.n_layers, "n_heads": m.n_heads}
+        if own.items() - its.items():
             self.model.value = OWN
         d_model = own.get("d_model", m.n_heads * m.d_head)
         n_heads = own.get("n_heads", self.usual_heads(d_model) if "d_model" in own else m.n_heads)
@@ -94,7 +95,7 @@ class ContextCost(Explorer):
                   large(layers * sum(parts.values()))),
                  ("S in tiles takes", times_less(whole["S"] / tiles))]
         name = self.model.value if m else f"d_model {thousands(d_model)}"
-        title = (f"{name}: at {thousands(n)} tokens n² is {share} of the work, "
+        title = (f"{name}: at {counted(n, 'token')} n² is {share} of the work, "
                  f"at {thousands(overtakes)} half of it")
         gated = ", gated" if m and m.gated else ""
         inner = f"MLP {thousands(d_ff)} wide{gated}" if mlp else "MLP not counted"

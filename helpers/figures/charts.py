@@ -22,6 +22,7 @@ from helpers.figures.words import (
     short_number,
     shorten,
     table,
+    thousands,
     width,
 )
 
@@ -74,6 +75,12 @@ def scatter(points, labels, title, groups=None, xlabel="", ylabel=""):
     return Picture(title, f"{title}\n{table(rows, header)}", sheet.finish())
 
 
+def told_number(y):
+    """A number of a curve, in words: a whole one as it is, another in three digits that count."""
+    whole = float(y).is_integer() and abs(y) < 1e6
+    return thousands(int(y)).replace("-", "−") if whole else short_number(f"{y:.3g}")
+
+
 def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
     """Curves over the same x, each with its name at its end; where ends meet, a piece of the curve before it.
 
@@ -122,7 +129,7 @@ def lines(x, series, title, xlabel, ylabel, logx=False, logy=False):
                 sheet.line(left, y, left + sample - 6, y, COLOURS[i % 6], 2.2, DASHES[i % 6])
             sheet.text(left + sample, y + 4, shorten(name, key, TEXT))
     at = range(len(x)) if len(x) <= 12 else sorted({round(i * (len(x) - 1) / 8) for i in range(9)})
-    rows = [[short_number(x[i]), *(short_number(f"{y[i]:.3g}") for y in series.values())] for i in at]
+    rows = [[short_number(x[i]), *(told_number(y[i]) for y in series.values())] for i in at]
     return Picture(title, f"{title}\n{table(rows, [xlabel or 'x', *series])}", sheet.finish())
 
 

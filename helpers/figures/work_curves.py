@@ -43,7 +43,7 @@ def work_curves(n, lengths, curves, overtakes, parts, held, facts, title, note="
     total = sum(parts.values()) or 1
     text = [title, table([[name, value] for name, value in facts]),
             table([[name, large(value), percent(value / total)] for name, value in parts.items()],
-                  [f"one layer, n = {n}", "FLOPs", "share"]),
+                  [f"one layer, n = {thousands(n)}", "FLOPs", "share"]),
             table([[name, size_text(value)] for name, value in held.items()], ["held", "bytes"]),
             table([[thousands(at) + (" (now)" if at == n else ""), *map(large, both)]
                    for at, *both in zip(lengths, *curves.values(), strict=True)], ["n", *curves]), note]
@@ -94,4 +94,4 @@ def draw_bars(sheet, x, top, head, values, written, share=False):
 def percent(share):
     """A share of a whole as percent, with a digit behind the point where it is small, or almost the whole."""
     text = f"{number(100 * share, 0 if 0.1 <= share < 0.99 or share == 1 else 1)} %"
-    return "over 99.9 %" if text == "100.0 %" else text
+    return {"100.0 %": "over 99.9 %", "0.0 %": "under 0.1 %"}.get(text, text) if share else text

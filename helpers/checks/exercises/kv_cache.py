@@ -560,7 +560,7 @@ GENERATE_WITH_CACHE = Exercise(
     "6.2", "generate_with_cache", "06", right.generate_with_cache,
     arguments={"prompt_ids": (), "n_new": (), "model": ()}, returns={"ids": ("n",)}, whole=True, lists=True,
     cases=generate_cases, steps=generate_steps,
-    passed="The same words as without a cache; with one, each token goes through the layers once.",
+    passed="The same words as without a cache; with one, each token need go through the layers only once.",
     remark=no_plain_ints, explain=not_the_largest,
     mistakes=(
         *written_into_E(),
@@ -742,8 +742,8 @@ def no_int(values):
 
 def number_types(where):
     """The mistakes of counting in numbers that end, for steps with `number`.  where : the heading to read."""
-    overflow = ("They end at 2,147,483,647 and begin again below zero. int(…) makes a Python integer of a "
-                "NumPy one, and a Python integer never overflows.")
+    overflow = ("32-bit integers end at 2,147,483,647 and begin again below zero. int(…) makes a Python "
+                "integer of a NumPy one, and a Python integer never overflows.")
     return (
         Mistake("float32", dict(number=lambda numbers: np.float32), "it is computed in float32",
                 "A float32 holds whole numbers exactly up to 16,777,216 only; beyond that the last digits "
