@@ -2,9 +2,9 @@
 
 Every function of the course takes arrays or plain lists. `array` turns either into an array, counts its axes
 and looks for NaN and infinity; `shaped` knows their sizes too, `same_size` and `same_stack` compare two
-arrays; `widened` and `fits` are for what float16, or any type, cannot hold. `count`, `size`, `number`,
-`flag`, `text`, `path`, `one_of` and `position` are for single values, `words`, `records`, `pairs` and
-`named` for several. All name the argument, what was expected and what came.
+arrays; `widened`, `fits`, `added` and `room` are for what float16, any type or a machine cannot hold.
+`count`, `size`, `number`, `flag`, `text`, `path`, `one_of` and `position` are for single values, `words`,
+`records`, `pairs` and `named` for several. All name the argument, what was expected and what came.
 """
 
 import math
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-MOST = 2**31              # an axis that is longer has room nowhere
+MOST = 2**30              # numbers in an array: more have room nowhere here
 
 
 def array(name, x, axes, stacked=False, holds="finite numbers"):
@@ -39,16 +39,23 @@ def array(name, x, axes, stacked=False, holds="finite numbers"):
         raise ValueError(f"{name} must have shape {shape_text(axes, stacked)}, got {x.shape}")
     if x.dtype.kind != "f":
         return x.astype(np.float64)
-    if x.dtype.itemsize > 8 or not x.dtype.isnative:
-        x = x.astype(np.float64 if x.dtype.itemsize > 8 else x.dtype.newbyteorder("="))
+    if x.dtype.itemsize > 8:
+        finite = np.isfinite(x)
+        with np.errstate(over="ignore"):
+            x = x.astype(np.float64)
+        fits(name, x[finite])
+    elif not x.dtype.isnative:
+        x = x.astype(x.dtype.newbyteorder("="))
     if holds:
         look_at_values(name, x, holds)
     return x
 
 
 def unmasked(name, x):
-    """`x`; TypeError for a masked array, whose mask would be lost without a word."""
-    if type(x) is not np.ndarray and isinstance(x, np.ndarray) and hasattr(x, "mask"):
+    """`x`; TypeError for a masked array, or a list of such, whose mask would be lost without a word."""
+    if type(x) is np.ndarray:
+        return x
+    if any(isinstance(part, np.ma.MaskedArray) for part in (x, *(x if isinstance(x, (list, tuple)) else ()))):
         raise TypeError(f"{name} must be an array without a mask of its own, got a masked array")
     return x
 
@@ -125,6 +132,12 @@ def fits(name, x, dtype=None):
     return x
 
 
+def added(name, X, Y):
+    """X + Y; ValueError when the sum, which is called `name`, is too large for their type."""
+    with np.errstate(over="ignore"):
+        return fits(name, X + Y)
+
+
 def count(name, value, least=0, most=None):
     """`value` as a whole number of at least `least`, at most `most`; TypeError or ValueError otherwise."""
     if not whole(value):
@@ -160,6 +173,13 @@ def number(name, value, positive=False, finite=False):
     if finite and not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value}")
     return value
+
+
+def room(**sizes):
+    """ValueError when an array of these sizes, called by their names, would hold more than MOST numbers."""
+    if math.prod(max(size, 1) for size in sizes.values()) > MOST:
+        raise ValueError(f"{' · '.join(sizes)} must be at most {MOST:,} numbers, "
+                         f"got {' · '.join(f'{size:,}' for size in sizes.values())}")
 
 
 def flag(name, value):

@@ -9,7 +9,18 @@ import math
 
 import numpy as np
 
-from helpers.arrays import array, fits, flag, look_at_values, same_size, same_stack, size, unmasked, widened
+from helpers.arrays import (
+    array,
+    fits,
+    flag,
+    look_at_values,
+    room,
+    same_size,
+    same_stack,
+    size,
+    unmasked,
+    widened,
+)
 from helpers.tiles import attend_in_tiles
 
 SHORT = 128 * 128       # up to so many scores a head, the plain way is as fast as tiles
@@ -104,6 +115,7 @@ def causal_mask(n_q, n_k=None):
     """
     n_q = size("n_q", n_q)
     n_k = n_q if n_k is None else size("n_k", n_k)
+    room(n_q=n_q, n_k=n_k)
     position = np.arange(n_q)[:, None] + (n_k - n_q)        # (n_q, 1)
     return np.arange(n_k) <= position                       # (n_k,) <= (n_q, 1) -> (n_q, n_k)
 
@@ -140,7 +152,7 @@ def single_head(X, W_q, W_k, W_v, causal=False):
     Q, K, V = project_qkv(X, W_q, W_k, W_v)
     S = scaled_scores(Q, K)                                 # (n, n)
     A = attention_weights(S, causal_mask(len(S))) if flag("causal", causal) else softmax(S)
-    return A @ V                                            # (n, n) @ (n, d_v) -> (n, d_v)
+    return times("A", A, "V", V)                            # (n, n) @ (n, d_v) -> (n, d_v)
 
 
 def last_query_attention(q, K, V):
@@ -154,7 +166,9 @@ def last_query_attention(q, K, V):
     same_size("n", ("K", K), ("V", V), axis=(0, 0))
     s = products(q[None], K)[0] / math.sqrt(max(d_k, 1))    # (1, d_k) @ (d_k, n) -> (n,)
     a = softmax(fits("the scores of q and K", s))
-    return (a @ widened(V)).astype(np.result_type(q, K, V), copy=False)   # (n,) @ (n, d_v) -> (d_v,)
+    with np.errstate(over="ignore"):
+        z = a @ widened(V)                                  # (n,) @ (n, d_v) -> (d_v,)
+    return fits("the weighted sum of V", z, np.result_type(q, K, V))
 
 
 def attention(Q, K, V, causal=False):
@@ -186,7 +200,13 @@ def attention(Q, K, V, causal=False):
     else:
         look_at_values("K", K)
         look_at_values("V", V)
-        Z = attend_in_tiles(q, k, v, causal)
+        n_k = k.shape[1]
+        if float(np.abs(v).max(initial=0)) * n_k < float(np.finfo(wide).max):
+            Z = attend_in_tiles(q, k, v, causal)
+        else:                                               # tiles add up n_k values before they divide
+            less = wide.type(2.0 ** -math.frexp(n_k)[1])
+            with np.errstate(over="ignore"):
+                Z = fits("the weighted sum of V", attend_in_tiles(q, k, less * v, causal) / less)
     return Z.reshape(*Q.shape[:-1], V.shape[-1]).astype(dtype, copy=False)
 
 
@@ -212,8 +232,9 @@ def attend_at_once(Q, K, V, causal=False):
         A = attention_weights(S, causal_mask(n_q, n_k))
     else:
         A = softmax(S)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         Z = A @ V[:, None]                                  # -> (g, h/g, n_q, d_v)
     if not np.isfinite(Z).all():
         look_at_values("V", V)
+        fits("the weighted sum of V", Z)
     return Z.reshape(h, n_q, d_v)

@@ -7,7 +7,7 @@ not counted. Keys and values take `helpers.kv_cache.cache_bytes`; `activation_by
 them. All counts are exact Python ints, for NumPy integers too.
 """
 
-from helpers.arrays import count, flag
+from helpers.arrays import came, count, flag
 from helpers.kv_cache import cache_bytes
 
 
@@ -15,7 +15,7 @@ def head_width(d_model, n_heads):
     """d_model / n_heads, the width of each head's queries, keys and values; ValueError when not whole."""
     d_model, n_heads = count("d_model", d_model, 1), count("n_heads", n_heads, 1)
     if d_model % n_heads:
-        raise ValueError(f"n_heads must divide d_model, got {n_heads} and {d_model}")
+        raise ValueError(f"n_heads must divide d_model, got {came(n_heads)} and {came(d_model)}")
     return d_model // n_heads
 
 
@@ -28,7 +28,7 @@ def projection_weights(d_model, n_heads, n_kv_heads=None):
     d_head = head_width(d_model, n_heads)
     n_kv_heads = n_heads if n_kv_heads is None else count("n_kv_heads", n_kv_heads, 1)
     if n_heads % n_kv_heads:
-        raise ValueError(f"n_kv_heads must divide n_heads, got {n_kv_heads} and {n_heads}")
+        raise ValueError(f"n_kv_heads must divide n_heads, got {came(n_kv_heads)} and {came(n_heads)}")
     return 2 * int(d_model) ** 2 + 2 * int(d_model) * int(n_kv_heads) * d_head      # W_q, W_o; W_k, W_v
 
 

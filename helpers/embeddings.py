@@ -17,6 +17,7 @@ from helpers.arrays import (
     listed,
     look_at_values,
     number,
+    room,
     same_size,
     same_stack,
     size,
@@ -82,6 +83,7 @@ def sinusoidal_positions(n, d, base=10000.0):
     odd d ends in a sine.  Raises ValueError for a base that is not positive.  Vaswani et al. 2017, §3.5.
     """
     n, d, base = size("n", n), size("d", d), number("base", base, positive=True)
+    room(n=n, d=d)
     pair = np.arange(d) // 2                                # (d,): 0, 0, 1, 1, 2, 2, …
     with np.errstate(all="ignore"):                         # with a base near 0 they are too large
         angle = np.arange(n)[:, None] / base ** (2 * pair / max(d, 1))    # (n, 1) / (d,) -> (n, d)
@@ -110,9 +112,10 @@ def rope(x, positions, base=10000.0):
     cos, sin = cos_and_sin(positions.astype(np.float64).tobytes(), d, base, x.dtype)        # (n, d/2) each
     even, odd = x[..., 0::2], x[..., 1::2]                  # (…, n, d/2) each
     turned = np.empty_like(x)
-    turned[..., 0::2] = even * cos - odd * sin
-    turned[..., 1::2] = even * sin + odd * cos
-    return turned
+    with np.errstate(over="ignore", invalid="ignore"):
+        turned[..., 0::2] = even * cos - odd * sin
+        turned[..., 1::2] = even * sin + odd * cos
+    return fits("x turned", turned)
 
 
 @lru_cache(maxsize=8)

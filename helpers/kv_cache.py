@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from helpers.arrays import array, came, count, fits, listed, same_size, size
-from helpers.attention import last_query_attention
+from helpers.arrays import added, array, came, count, fits, listed, room, same_size, size
+from helpers.attention import last_query_attention, times
 
 
 def kv_cache_step(x, W_q, W_k, W_v, cache):
@@ -26,7 +26,8 @@ def kv_cache_step(x, W_q, W_k, W_v, cache):
     for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)):
         same_size("d_model", ("x", x), (name, W), axis=(0, 0))
     same_size("d_k", ("W_q", W_q), ("W_k", W_k))
-    K, V = (x @ W_k)[None], (x @ W_v)[None]                 # (1, d_k), (1, d_v)
+    q, k, v = (times("x", x, name, W) for name, W in (("W_q", W_q), ("W_k", W_k), ("W_v", W_v)))
+    K, V = k[None], v[None]                                 # (1, d_k), (1, d_v)
     if cache is not None:
         if not isinstance(cache, (tuple, list)) or len(cache) != 2:
             raise TypeError(f"cache must be None or a pair (K, V), got {type(cache).__name__}")
@@ -35,7 +36,7 @@ def kv_cache_step(x, W_q, W_k, W_v, cache):
         same_size("d_k", ("cached K", K_past), ("W_k", W_k))
         same_size("d_v", ("cached V", V_past), ("W_v", W_v))
         K, V = np.concatenate([K_past, K]), np.concatenate([V_past, V])     # (t+1, d_k), (t+1, d_v)
-    return last_query_attention(x @ W_q, K, V), (K, V)
+    return last_query_attention(q, K, V), (K, V)
 
 
 def generate_with_cache(prompt_ids, n_new, model):
@@ -56,9 +57,9 @@ def generate_with_cache(prompt_ids, n_new, model):
     if not ids:
         raise ValueError("prompt_ids must hold at least one id, got none")
     if max(ids) >= len(E):
-        raise ValueError(f"every id must lie in 0 … {len(E) - 1}, got {max(ids)}")
+        raise ValueError(f"every id must lie in 0 … {len(E) - 1}, got {came(max(ids))}")
     if len(ids) + n_new > len(P):
-        raise ValueError(f"{len(ids)} + {n_new} tokens do not fit into P, which has {len(P)} positions")
+        raise ValueError(f"{len(ids)} + {came(n_new)} tokens do not fit into P, which has {len(P)} positions")
     layers = [[array(name, part_of("each layer", layer, name), ("·", "·"))
                for name in ("W_q", "W_k", "W_v", "W_o")] for layer in layers]
     for *_, W_v, W_o in layers:
@@ -67,12 +68,13 @@ def generate_with_cache(prompt_ids, n_new, model):
     caches = [None] * len(layers)
     n_prompt = len(ids)
     for position in range(n_prompt + n_new - 1):
-        x = E[ids[position]] + P[position]                  # (d,)
+        x = added("the sum of E and P", E[ids[position]], P[position])    # (d,)
         for i, (*weights, W_o) in enumerate(layers):
             z, caches[i] = kv_cache_step(x, *weights, caches[i])
-            x = x + z @ W_o                                 # (d_v,) @ (d_v, d) -> (d,)
+            update = times("z", z, "W_o", W_o)              # (d_v,) @ (d_v, d) -> (d,)
+            x = added("what leaves a layer", x, update)
         if position >= n_prompt - 1:
-            ids.append(int(np.argmax(x @ E.T)))             # (d,) @ (d, V) -> (V,)
+            ids.append(int(np.argmax(times("x", x, "E.T", E.T))))         # (d,) @ (d, V) -> (V,)
     return ids
 
 
@@ -97,6 +99,8 @@ class KVCache:
         n_kv_heads, n_max = size("n_kv_heads", n_kv_heads, 1), size("n_max", n_max, 1)
         d_k = size("d_k", d_k, 1)
         d_v = d_k if d_v is None else size("d_v", d_v, 1)
+        room(n_kv_heads=n_kv_heads, n_max=n_max, d_k=d_k)
+        room(n_kv_heads=n_kv_heads, n_max=n_max, d_v=d_v)
         try:
             kept = np.dtype(dtype)
         except TypeError:
@@ -142,7 +146,7 @@ class KVCache:
         m = count("m", m)
         if self.n_tokens + m > self.n_max:
             raise ValueError(f"the cache is full: it holds {self.n_tokens} of {self.n_max} tokens, "
-                             f"{m} more came")
+                             f"{came(m)} more came")
 
     def append(self, K, V, position=None):
         """Keep the keys and values of m new tokens; returns all K and V so far.
@@ -160,7 +164,7 @@ class KVCache:
                 raise ValueError(f"{name} must have shape ({n_kv_heads}, m, {d}) for this cache, "
                                  f"got {new.shape}")
         if position is not None and count("position", position) != self.n_tokens:
-            raise ValueError(f"the next position of this cache is {self.n_tokens}, got {position}")
+            raise ValueError(f"the next position of this cache is {self.n_tokens}, got {came(position)}")
         self.need_room(m)
         if not K.dtype == V.dtype == self._K.dtype:
             K, V = fits("K", K, self._K.dtype), fits("V", V, self._V.dtype)
@@ -182,7 +186,7 @@ def cache_bytes(n_layers, n_heads, n_kv_heads, d_head, n_tokens, bytes_per_value
     n_tokens, batch = count("n_tokens", n_tokens), count("batch", batch)
     bytes_per_value = count("bytes_per_value", bytes_per_value, 1)
     if n_heads % n_kv_heads:
-        raise ValueError(f"n_kv_heads must divide n_heads, got {n_kv_heads} and {n_heads}")
+        raise ValueError(f"n_kv_heads must divide n_heads, got {came(n_kv_heads)} and {came(n_heads)}")
     return 2 * n_layers * n_kv_heads * d_head * n_tokens * bytes_per_value * batch
 
 

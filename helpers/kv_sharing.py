@@ -36,10 +36,11 @@ def grouped_query_attention(Q, K, V, causal=False):
         look_at_values("K", K)
         fits("the scores of Q and K", S)
     A = pattern(S.reshape(h, n_q, n_k) / math.sqrt(max(d_k, 1)), causal)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         Z = A.reshape(g, rows, n_k) @ widened(V)            # (g, rows, n_k) @ (g, n_k, d_v)
     if not np.isfinite(Z).all():
         look_at_values("V", V)
+        fits("the weighted sum of V", Z)
     Z = Z.reshape(h, n_q, V.shape[-1])                      # (g, rows, d_v) -> (h, n_q, d_v)
     return Z.astype(np.result_type(Q, K, V), copy=False)
 
@@ -75,7 +76,7 @@ def attend_restored(Q, C, W_up_k, W_up_v, causal=False):
     Q, C, U_k, U_v = up_projections(Q, C, W_up_k, W_up_v)
     K = times("C", C, "W_up_k", U_k)                        # (n_k, r) @ (h, r, d_k) -> (h, n_k, d_k)
     V = times("C", C, "W_up_v", U_v)                        # (n_k, r) @ (h, r, d_v) -> (h, n_k, d_v)
-    return pattern(scaled_scores(Q, K), causal) @ V         # (h, n_q, n_k) @ (h, n_k, d_v)
+    return times("A", pattern(scaled_scores(Q, K), causal), "V", V)       # (h, n_q, n_k) @ (h, n_k, d_v)
 
 
 def attend_absorbed(Q, C, W_up_k, W_up_v, causal=False):
@@ -88,7 +89,8 @@ def attend_absorbed(Q, C, W_up_k, W_up_v, causal=False):
     Q_latent = times("Q", Q, "W_up_k", U_k.swapaxes(1, 2))  # (h, n_q, d_k) @ (h, d_k, r) -> (h, n_q, r)
     S = products(Q_latent, C) / math.sqrt(max(Q.shape[-1], 1))            # (h, n_q, n_k)
     S = fits("the scores of Q and C", S, np.result_type(Q, C))
-    return pattern(S, causal) @ C @ U_v                     # -> (h, n_q, r) @ (h, r, d_v) -> (h, n_q, d_v)
+    read = times("A", pattern(S, causal), "C", C)           # (h, n_q, n_k) @ (n_k, r) -> (h, n_q, r)
+    return times("A C", read, "W_up_v", U_v)                # (h, n_q, r) @ (h, r, d_v) -> (h, n_q, d_v)
 
 
 def up_projections(Q, C, W_up_k, W_up_v):

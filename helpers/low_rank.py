@@ -6,7 +6,8 @@ as a sum over heads), and `shared_qkv_basis` (one basis for Q, K and V together)
 
 import numpy as np
 
-from helpers.arrays import array, count, same_size
+from helpers.arrays import array, came, count, fits, same_size, widened
+from helpers.attention import times
 
 
 def low_rank_factors(W, r):
@@ -31,8 +32,11 @@ def per_head_updates(H, W_o):
     h, _, d_v = H.shape
     if len(W_o) != h * d_v:
         raise ValueError(f"W_o must have h·d_v = {h}·{d_v} = {h * d_v} rows for H {H.shape}, got {W_o.shape}")
-    updates = H @ W_o.reshape(h, d_v, -1)        # (h, n, d_v) @ (h, d_v, d_model) -> (h, n, d_model)
-    return updates, updates.sum(axis=0)
+    rows = W_o.reshape(h, d_v, W_o.shape[1])                # (h·d_v, d_model) -> (h, d_v, d_model)
+    updates = times("H", H, "W_o", rows)         # (h, n, d_v) @ (h, d_v, d_model) -> (h, n, d_model)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = widened(updates).sum(axis=0)                # (n, d_model)
+    return updates, fits("the sum of the updates", total, updates.dtype)
 
 
 def shared_qkv_basis(W_q, W_k, W_v, r):
@@ -46,12 +50,15 @@ def shared_qkv_basis(W_q, W_k, W_v, r):
     same_size("d", ("W_q", weights[0]), ("W_v", weights[2]), axis=(0, 0))
     side_by_side = np.concatenate(weights, axis=1)          # (d, ·) three times -> (d, all)
     B = svd(side_by_side, r, "[W_q W_k W_v]")[0][:, :r]     # (d, r)
-    return (B, *(B.T @ W for W in weights))                 # (r, d) @ (d, ·) -> (r, ·)
+    return (B, *(times("B.T", B.T, "W", W) for W in weights))             # (r, d) @ (d, ·) -> (r, ·)
 
 
 def svd(W, r, name):
     """The thin singular value decomposition of W, after a look at r; float16 is computed in float32."""
     r = count("r", r, least=1)
     if r > min(W.shape):
-        raise ValueError(f"r must be at most {min(W.shape)}, the smaller side of {name} {W.shape}, got {r}")
-    return np.linalg.svd(W.astype(np.float32) if W.dtype == np.float16 else W, full_matrices=False)
+        raise ValueError(f"r must be at most {min(W.shape)}, the smaller side of {name} {W.shape}, "
+                         f"got {came(r)}")
+    with np.errstate(over="ignore"):
+        U, s, Vt = np.linalg.svd(widened(W), full_matrices=False)
+    return U, fits(f"the singular values of {name}", s), Vt

@@ -7,7 +7,7 @@ in its columns r*d_k:(r+1)*d_k; what it takes away goes through rows r*d_v:(r+1)
 
 import numpy as np
 
-from helpers.arrays import array, count, fits, flag, number, same_size, widened
+from helpers.arrays import added, array, came, count, fits, flag, number, same_size, widened
 from helpers.attention import attention_weights, causal_mask, scaled_scores, softmax, times
 
 
@@ -24,7 +24,7 @@ def heads_of(name, X, n_heads):
     (n, width), n_heads = X.shape, count("n_heads", n_heads, least=1)
     if width % n_heads:
         raise ValueError(f"n_heads must divide the width of {name}: {name} {X.shape} has {width} columns, "
-                         f"n_heads is {n_heads}")
+                         f"n_heads is {came(n_heads)}")
     return X.reshape(n, n_heads, width // n_heads).swapaxes(0, 1)         # (n, h, d_k) -> (h, n, d_k)
 
 
@@ -74,13 +74,15 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     if not 0 <= number("eps", eps) < np.inf:
         raise ValueError(f"eps must be at least 0 and finite, got {eps}")
     wide = widened(x)
+    eps = fits("eps", np.float64(eps), wide.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         centred = wide - wide.mean(axis=-1, keepdims=True)  # (…, d)
         variance = fits("the variance of x", np.mean(centred**2, axis=-1, keepdims=True))     # (…, 1)
     if (variance + eps == 0).any():
         raise ValueError(f"eps must be above 0 where all numbers of a row of x are equal, got {eps}")
-    normed = centred / np.sqrt(variance + eps) * widened(gamma) + widened(beta)
-    return normed.astype(np.result_type(x, gamma, beta), copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        normed = centred / np.sqrt(variance + eps) * widened(gamma) + widened(beta)
+    return fits("the norm of x, times gamma, plus beta", normed, np.result_type(x, gamma, beta))
 
 
 def pre_norm_residual(x, sublayer, gamma, beta, eps=1e-5):
@@ -95,4 +97,4 @@ def pre_norm_residual(x, sublayer, gamma, beta, eps=1e-5):
     update = array("what sublayer gives", sublayer(layer_norm(x, gamma, beta, eps)), ("d",), stacked=True)
     if update.shape != x.shape:
         raise ValueError(f"sublayer must keep the shape of x {x.shape}, it gave {update.shape}")
-    return x + update
+    return added("x plus what sublayer gives", x, update)

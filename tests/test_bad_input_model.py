@@ -154,7 +154,7 @@ GOOD = {
     "smollm2.measure.head_scores": {"A": array(2, 3, 4, 4), "ids": array(4)},
     "smollm2.measure.asked": {"name": thing("itself", None, 3, [], "self", ["itself"]), "ids": array(4)},
     "smollm2.model.rms_norm": {"x": array(2, 4), "gamma": array(4), "eps": number(1e-5, -1.0, np.inf)},
-    "smollm2.model.swiglu": {"x": array(2, 4), "W_gate_up": array(4, 6, gaps=True),
+    "smollm2.model.swiglu": {"x": array(2, 4), "W_gate_up": array(4, 6),
                              "W_down": array(3, 4, gaps=True)},
     "smollm2.model.SmolLM2.use": {"softmax": thing(np.sin, None, 3, "rope", [])},
     "smollm2.model.SmolLM2.head": {"layer": count(1, 0, 1), "head": count(3, 0, 5)},

@@ -40,7 +40,10 @@ def rms_norm(x, gamma, eps):
     wide = given.widened(x)
     with np.errstate(over="ignore"):
         given.fits("the mean square of x", (wide * wide).mean(axis=1))
-    return normed(wide, given.widened(gamma), eps).astype(np.result_type(x, gamma), copy=False)
+    given.fits("eps", np.float64(eps), wide.dtype)
+    with np.errstate(over="ignore"):
+        y = normed(wide, given.widened(gamma), eps)
+    return given.fits("the norm of x, times gamma,", y, np.result_type(x, gamma))
 
 
 def normed(x, gamma, eps):
@@ -75,8 +78,8 @@ def swiglu(x, W_gate_up, W_down):
     """The MLP: silu(x W_gate) lets through what it will of x W_up; W_down brings it back.
 
     x : (n, d), W_gate_up : (d, 2 * d_ff), W_gate and W_up side by side, W_down : (d_ff, d).  Returns (n, d).
-    Shazeer 2020, eq. 6.  Raises TypeError or ValueError when they do not fit; the values of x alone are
-    looked at.
+    Shazeer 2020, eq. 6.  Raises TypeError or ValueError when they do not fit; the values of the
+    weights are looked at only where the result is not finite.
     """
     x = given.array("x", x, ("n", "d"))
     W_gate_up = given.array("W_gate_up", W_gate_up, ("d", "2·d_ff"), holds=None)
@@ -86,7 +89,12 @@ def swiglu(x, W_gate_up, W_down):
     if W_gate_up.shape[1] != 2 * len(W_down) or not len(W_down):
         raise ValueError("W_gate_up must have twice as many columns as W_down has rows, at least one, got "
                          f"{W_gate_up.shape} and {W_down.shape}")
-    return gated(x, W_gate_up, W_down)
+    with np.errstate(over="ignore", invalid="ignore"):
+        y = gated(x, W_gate_up, W_down)
+    if not np.isfinite(y).all():
+        given.look_at_values("W_gate_up", W_gate_up)
+        given.look_at_values("W_down", W_down)
+    return given.fits("what the MLP gives", y)
 
 
 def gated(x, W_gate_up, W_down):
