@@ -489,18 +489,26 @@ def test(arguments):
 
     It runs on all cores, the tests of a file one after the other; `-n 0` keeps to one process.
     With --matrix it is many calls, on other Pythons and packages, and under odd conditions: tests/matrix.py.
-    Where the language model is there, its packages are added: what runs it is tested too.
+    Where the language model is there, its packages are added: what runs it is tested too. A file is looked
+    for in the course, then where you are.
     """
+    arguments = [os.path.abspath(one) if is_here_alone(one) else one for one in arguments]
     python = environment(tests=True)
     if (MODEL / "index.json").is_file():                 # as helpers.smollm2 has it
         add_what_the_model_needs(python)
     if "--matrix" in arguments:
         arguments = [argument for argument in arguments if argument != "--matrix"]
-        return run([python, str(ROOT / "tests" / "matrix.py")] + arguments, course_variables())
+        return run([python] + guarded_module("tests.matrix", arguments), course_variables())
     with tempfile.TemporaryDirectory() as folder:
         env = dict(course_variables(), COURSE_PROGRESS=str(Path(folder, "progress.json")))
         env.setdefault("OPENBLAS_NUM_THREADS", "1")      # the matrices are small: a second one only waits
         return run([python, "-m", "pytest", "-n", "auto", "--dist", "loadfile"] + arguments, env)
+
+
+def is_here_alone(argument):
+    """Whether this names a file of the folder one is in, and none of the course."""
+    name = argument.partition("::")[0]
+    return not name.startswith("-") and os.path.exists(name) and not (ROOT / name).exists()
 
 
 def exercises(check):

@@ -243,7 +243,10 @@ def words(name, values, n=None):
             raise TypeError(f"{name} must be a list of words, got {came(word)} in it")
     if n is not None and len(found) != n:
         raise ValueError(f"{name} must be a list of words, {n} of them, got {len(found)}")
-    return [str(word) for word in found]
+    try:
+        return [str(word) for word in found]
+    except ValueError:                                      # Python does not write out so long a number
+        raise ValueError(f"{name} must be words or numbers of fewer digits, got {came(found)}") from None
 
 
 def records(name, values, parts, least=1):

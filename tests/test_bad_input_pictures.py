@@ -67,8 +67,8 @@ figures.saturation: size draw_plot
 figures.style: shade live_css contrast luminance blend rgb
 figures.svg: Sheet Sheet.colour Sheet.rect Sheet.path Sheet.line Sheet.arrow Sheet.text Sheet.texts Sheet.note
     Sheet.filled Sheet.stroked Sheet.lettered Sheet.finish px escaped
-figures.words: rounded short_number thousands counted large ending width shorten wrap pieces
-    numbered table shape_text
+figures.words: rounded short_number thousands counted large ending em width shorten how_many_fit
+    wrap pieces numbered table shape_text
 figures.work_curves: draw_curves draw_bars percent
 tiny_model.corpus: openings moves kind_of_next
 tiny_model.gradients: forward backward word_ids n_layers split merge softmax_ softmax_back_ layer_norm

@@ -371,6 +371,14 @@ def test_the_model_there_already_needs_its_packages_only(moved, course, tmp_path
     assert [path.name for path in (tmp_path / "shared").iterdir()] == ["whole"]
 
 
+def test_a_file_to_test_is_looked_for_in_the_course_and_then_where_one_is(moved, course, tmp_path):
+    (tmp_path / "elsewhere" / "test_mine.py").touch()
+    (tmp_path / "elsewhere" / "helpers").mkdir()
+    asked = told(course(moved, "test", "test_mine.py::test_one", "helpers", "nowhere.py"))["arguments"]
+    mine = str(tmp_path / "elsewhere" / "test_mine.py::test_one")
+    assert asked == [*ALL_CORES, mine, "helpers", "nowhere.py"]
+
+
 def test_the_tests_of_a_model_there_already_get_its_packages(moved, course, tmp_path):
     (tmp_path / "shared").mkdir()
     without = course(moved, "test", COURSE_MODEL=str(tmp_path / "shared"))

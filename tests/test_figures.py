@@ -678,3 +678,23 @@ def test_head_maps_name_the_best_heads_and_refuse_shapes_that_differ():
     assert "one: 4.1, 0.2" in picture.svg and "4.1 0.90" in picture.text
     with pytest.raises(ValueError, match=r"one shape \(layers, heads\), .* got \[\(3, 5\), \(5, 3\)\]"):
         head_maps.head_maps({"one": M, "other": M.T}, "Jobs")
+
+
+def test_what_no_file_can_hold_is_shown_by_a_sign():
+    picture = figures.matrix([[1.0]], "a\x00b\x1b\uffff\ud800", rows=["\ud800\x01"])
+    title = ET.fromstring(picture.svg).find(SVG + "title").text
+    assert title == picture.title == "a\ufffdb\ufffd\ufffd\ufffd"
+    assert picture.html.encode() and picture.text.encode() and picture.text.endswith("\n\ufffd\ufffd  1.00")
+
+
+def test_a_long_word_is_cut_and_broken_in_no_time():
+    assert shorten("x" * 10**6, 100, 12).endswith("x…") and len(shorten("x" * 10**6, 100, 12)) < 20
+    assert "".join(wrap("x" * 10**4, 100, 12)) == "x" * 10**4
+    assert max(width(line, 12) for line in wrap("x" * 10**4, 100.5, 12)) <= 100
+
+
+def test_a_matrix_that_nobody_can_see_is_refused_before_it_is_drawn():
+    with pytest.raises(ValueError, match=r"M must have at most 65,536 cells .*, got \(600, 600\): draw a"):
+        figures.matrix(np.zeros((600, 600)), "Large")
+    with pytest.raises(ValueError, match="rows must be words or .* of fewer digits, got a number of thous"):
+        figures.matrix([[1.0]], "Long", rows=[10**5000])

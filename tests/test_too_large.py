@@ -19,8 +19,9 @@ from helpers.attention import (
     single_head,
     softmax,
 )
+from helpers.cost import head_width, projection_weights
 from helpers.embeddings import rope, rope_attention, sinusoidal_positions
-from helpers.kv_cache import KVCache, generate_with_cache, kv_cache_step
+from helpers.kv_cache import KVCache, cache_bytes, generate_with_cache, kv_cache_step
 from helpers.kv_sharing import attend_absorbed, attend_restored, grouped_query_attention, latent_attention
 from helpers.low_rank import low_rank_factors, per_head_updates, shared_qkv_basis
 from helpers.multi_head import layer_norm, multi_head, pre_norm_residual
@@ -268,7 +269,8 @@ def test_heads_of_no_width_and_no_heads_give_nothing():
     lambda n: KVCache(1, 2, 2).append(np.ones((1, 1, 2)), np.ones((1, 1, 2)), n),
     lambda n: low_rank_factors(ID, n), lambda n: multi_head(ID, ID, ID, ID, ID, n),
     lambda n: generate_with_cache([n], 1, dict(E=ID, P=ID, layers=[])),
-    lambda n: generate_with_cache([0], n, dict(E=ID, P=ID, layers=[]))])
+    lambda n: generate_with_cache([0], n, dict(E=ID, P=ID, layers=[])),
+    lambda n: cache_bytes(1, 3, n, 2, 2), lambda n: head_width(3, n), lambda n: projection_weights(6, 3, n)])
 def test_numbers_longer_than_python_writes_out_are_refused_with_a_sentence_of_ours(call):
     for n in (10**400, 10**5000):
         with pytest.raises(ValueError) as err:

@@ -20,6 +20,7 @@ from helpers.figures.words import (
     width,
 )
 
+MOST_CELLS = 2**16          # more than 256 x 256: nobody can see them, and they take seconds to draw
 SIGN_ROOM = 12              # px: a cell as wide as this has room for a minus sign
 
 
@@ -288,6 +289,9 @@ def checked(name, M, role):
     M = M[None, :] if M.ndim == 1 else M
     if M.ndim != 2 or 0 in M.shape:
         raise ValueError(f"{name} must have shape (r, c) with at least one row and one column, got {M.shape}")
+    if M.size > MOST_CELLS:
+        raise ValueError(f"{name} must have at most {MOST_CELLS:,} cells to be drawn, got {M.shape}: draw a "
+                         "part, such as M[:20, :20]")
     given.one_of("role", role, ROLES)
     return M
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from helpers.figures.style import LIGHT
 
+# What XML, or UTF-8, has no form for: most control characters, and halves of characters.
+UNWRITABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -20,6 +23,10 @@ class Picture:
     title: str        # what to see
     text: str         # the same in words and numbers, title included, for those who do not see it
     drawing: str      # SVG whose colours are the theme's variables: for a live picture
+
+    def __post_init__(self):
+        for name in ("title", "text", "drawing"):
+            object.__setattr__(self, name, UNWRITABLE.sub("\ufffd", getattr(self, name)))
 
     @property
     def svg(self):

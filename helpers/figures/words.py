@@ -80,9 +80,13 @@ def ending(words, most=32):
 
 def width(text, size):
     """About how many px `text` takes at `size`, on the wide side: fonts differ from machine to machine."""
-    em = sum(1.0 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else
-             0.4 if c in "iljtf.,:;'|() " else 0.95 if c in "mwMW@" else 0.64 for c in str(text))
-    return math.ceil(em * size)
+    return math.ceil(sum(map(em, str(text))) * size)
+
+
+def em(c):
+    """About how wide a character is, as a share of the size of the font."""
+    return (1.0 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else
+            0.4 if c in "iljtf.,:;'|() " else 0.95 if c in "mwMW@" else 0.64)
 
 
 def shorten(text, room, size):
@@ -95,9 +99,16 @@ def shorten(text, room, size):
         return text
     word = text.rstrip("₀₁₂₃₄₅₆₇₈₉")
     end = "…" + text[len(word):]
-    while word and width(word + end, size) > room:
-        word = word[:-1]
-    return word + end
+    return word[:how_many_fit(word, room, size, sum(map(em, end)))] + end
+
+
+def how_many_fit(text, room, size, wide=0):
+    """How many characters from the front of `text` fit into `room` px, beside something `wide` em wide."""
+    for i, c in enumerate(text):
+        wide += em(c)
+        if math.ceil(wide * size) > room:
+            return i
+    return len(text)
 
 
 def wrap(text, room, size):
@@ -114,12 +125,11 @@ def wrap(text, room, size):
 def pieces(text, room, size):
     """The words of `text`, those wider than `room` px in parts that fit."""
     for word in text.split():
-        while width(word, size) > room:
-            fitting = max(1, next(i for i in range(len(word)) if width(word[:i + 1], size) > room))
-            yield word[:fitting]
-            word = word[fitting:]
-        if word:
-            yield word
+        start = 0
+        while start < len(word):
+            fitting = max(1, how_many_fit(word[start:start + int(room) + 1], room, size))
+            yield word[start:start + fitting]
+            start += fitting
 
 
 def numbered(tokens):

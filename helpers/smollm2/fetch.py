@@ -160,10 +160,12 @@ def check(folder):
     except ValueError as err:
         try:
             folder.joinpath(INDEX).unlink(missing_ok=True)
+        except IsADirectoryError:                           # a folder where the index should be
+            raise err from None
         except OSError:
             raise Trouble(f"{str(err).partition('; mend')[0]}. You may not change it: whoever may has to "
                           f"run {HOW} --check, then {HOW}.") from None
-        raise
+        raise ValueError(f"{err}; until then it counts as not there") from None
     say(f"Every byte of the model in {folder} is as it should be.")
 
 
