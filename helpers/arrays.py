@@ -55,7 +55,8 @@ def unmasked(name, x):
     """`x`; TypeError for a masked array, or a list of such, whose mask would be lost without a word."""
     if type(x) is np.ndarray:
         return x
-    if any(isinstance(part, np.ma.MaskedArray) for part in (x, *(x if isinstance(x, (list, tuple)) else ()))):
+    of_rows = isinstance(x, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in x)
+    if of_rows or isinstance(x, np.ndarray) and hasattr(x, "mask"):
         raise TypeError(f"{name} must be an array without a mask of its own, got a masked array")
     return x
 
